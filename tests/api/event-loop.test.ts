@@ -3,7 +3,7 @@ import { watchEventLoop } from '../../api/event-loop.ts';
 import { mark } from '../../application/core/concurrency/tick-marks.ts';
 import { TimeSlices } from '../../application/core/concurrency/time-slices.ts';
 import { busyFor } from '../support/busy.ts';
-import { eventually } from '../support/eventually.ts';
+import { untilPasses } from '../support/eventually.ts';
 import { useFakeClock } from '../support/fake-timers.ts';
 
 describe('The watch of the event loop', () => {
@@ -21,7 +21,7 @@ describe('The watch of the event loop', () => {
       busyFor(80);
       mark('short');
       busyFor(2);
-      await eventually(() => expect(seen).to.have.length(1));
+      await untilPasses(() => expect(seen).to.have.length(1));
       const [[code, seconds] = ['', 0]] = seen;
       expect(code).to.equal('exportEverything');
       expect(seconds).to.be.within(0.06, 0.6);

@@ -4,7 +4,7 @@ import { buffer } from 'node:stream/consumers';
 import { expect } from 'chai';
 import fc from 'fast-check';
 import type { BlobRef, BlobStore, ByteRange } from '../../application/ports/blob-store.ts';
-import { eventually, rejection } from '../support/eventually.ts';
+import { rejection, untilPasses } from '../support/eventually.ts';
 
 export interface BlobStoreHarness {
   /** Opens the same store again, like another process. */
@@ -137,7 +137,7 @@ export function blobStoreContract(name: string, start: () => Promise<BlobStoreHa
       await put(to, Buffer.from('old'));
       await put(from, Buffer.from('new'));
       const moved = ((await listed()).get(keyOf(from)) ?? 0) + 20;
-      await eventually(() => expect(Date.now()).to.be.greaterThan(moved));
+      await untilPasses(() => expect(Date.now()).to.be.greaterThan(moved));
       await store.move(from, to.id);
       expect(await store.open(from)).to.equal(undefined);
       expect(String(await read(to))).to.equal('new');
@@ -170,7 +170,7 @@ export function blobStoreContract(name: string, start: () => Promise<BlobStoreHa
         expect(await rejection(store.put(ref, source))).to.equal(failure);
         expect(await store.open(ref)).to.equal(undefined);
         expect(await listed()).not.to.include.keys(keyOf(ref));
-        await eventually(async () => expect(await harness.leftovers()).to.equal(0));
+        await untilPasses(async () => expect(await harness.leftovers()).to.equal(0));
       });
     }
 
@@ -182,7 +182,7 @@ export function blobStoreContract(name: string, start: () => Promise<BlobStoreHa
       setImmediate(() => source.destroy());
       await failed;
       expect(await store.open(ref)).to.equal(undefined);
-      await eventually(async () => expect(await harness.leftovers()).to.equal(0));
+      await untilPasses(async () => expect(await harness.leftovers()).to.equal(0));
     });
 
     it('stores nothing of many sources aborted at different moments', async () => {
@@ -206,7 +206,7 @@ export function blobStoreContract(name: string, start: () => Promise<BlobStoreHa
       const source = new Readable({ read: () => undefined });
       const done = store.put(ref, source);
       source.push(randomBytes(700_000));
-      await eventually(async () => expect(await harness.leftovers()).to.be.greaterThan(0));
+      await untilPasses(async () => expect(await harness.leftovers()).to.be.greaterThan(0));
       expect(await store.open(ref)).to.equal(undefined);
       expect(await listed()).not.to.include.keys(keyOf(ref));
       source.push(null);

@@ -9,7 +9,7 @@ import {
 import { acquireConnection } from '../../infrastructure/event-store/eventstoredb/connection.ts';
 import { appendError } from '../../infrastructure/event-store/eventstoredb/errors.ts';
 import { overConnection } from '../../infrastructure/event-store/eventstoredb/store.ts';
-import { eventually } from '../support/eventually.ts';
+import { untilPasses } from '../support/eventually.ts';
 import { testLogger } from '../support/fakes.ts';
 import { eventStoreContract } from './event-store.ts';
 import { FakeEventStoreDb } from './event-store-parts/fake-eventstoredb.ts';
@@ -76,7 +76,7 @@ describe('EventStoreDB adapter', () => {
       const more = events(10);
       await store.append('a.s-1', 'any', more);
       written.push(...idsOf(more));
-      await eventually(() => expect(seen).to.deep.equal(written));
+      await untilPasses(() => expect(seen).to.deep.equal(written));
       expect(server.subscriptions, 'one subscription').to.be.at.most(1);
       if (nth === 0) server.breakSubscriptions(error);
     }

@@ -4,7 +4,7 @@ import { KeyRing } from '../../application/core/privacy/key-ring.ts';
 import { type EventStore, StoreUnavailable } from '../../application/ports/event-store.ts';
 import { openEventStoreDb } from '../../infrastructure/event-store/eventstoredb/store.ts';
 import { startEventStoreDb, type TestEventStoreDb } from '../support/eventstoredb/start.ts';
-import { eventually } from '../support/eventually.ts';
+import { untilPasses } from '../support/eventually.ts';
 import { memoryKeyStore, silentMetrics } from '../support/fakes.ts';
 import { MASTER_KEY } from '../support/node.ts';
 import { events, rejection } from './event-store-parts/helpers.ts';

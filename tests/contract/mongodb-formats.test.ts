@@ -4,7 +4,7 @@ import type { ReadStore } from '../../application/ports/read-store.ts';
 import type { Row } from '../../infrastructure/mongodb/calls.ts';
 import { documentIn } from '../../infrastructure/read-store/mongodb/native-documents.ts';
 import { openMongoReadStore } from '../../infrastructure/read-store/mongodb/store.ts';
-import { eventually } from '../support/eventually.ts';
+import { untilPasses } from '../support/eventually.ts';
 import { describeWithMongo, type TestDatabase } from '../support/mongodb-server.ts';
 import { readModelKit, tallies } from '../support/read-model-kit.ts';
 import { newGeneration, put, type Workbench, workbench } from './read-store/support.ts';
@@ -110,7 +110,7 @@ await describeWithMongo('stored forms', (title, start) => {
         await work;
       };
       await run(() =>
-        eventually(async () => expect(await kit.tally('globex', at('v1'))).to.deep.equal(['g1'])),
+        untilPasses(async () => expect(await kit.tally('globex', at('v1'))).to.deep.equal(['g1'])),
       );
       expect(await store.state(at('v1'))).not.to.have.property('isOutdated');
       await asFormat1(db, 'tallies');
@@ -118,7 +118,7 @@ await describeWithMongo('stored forms', (title, start) => {
       await kit.write('acme', 'a2');
       const answers: unknown[] = [];
       await run(async () => {
-        await eventually(async () => {
+        await untilPasses(async () => {
           const { active = '' } = await store.activeGeneration('tallies');
           const answer = await kit.tally('globex', at(active));
           expect((await store.activeGeneration('tallies')).active).to.equal(active);
@@ -127,7 +127,7 @@ await describeWithMongo('stored forms', (title, start) => {
         });
         // The replaced generation's follower notices at the next event, and drops it.
         await kit.write('globex', 'CLOSE');
-        await eventually(async () => {
+        await untilPasses(async () => {
           expect((await store.state(at('v1'))).checkpoint).to.equal(undefined);
           expect(await kit.tally('globex', at('v1.1'))).to.equal(undefined);
         });
@@ -143,7 +143,9 @@ await describeWithMongo('stored forms', (title, start) => {
       // A further start does not rebuild it again.
       await kit.write('acme', 'a3');
       await run(() =>
-        eventually(async () => expect(await kit.tally('acme', at('v1.1'))).to.deep.equal(['a1', 'a2', 'a3'])),
+        untilPasses(async () =>
+          expect(await kit.tally('acme', at('v1.1'))).to.deep.equal(['a1', 'a2', 'a3']),
+        ),
       );
       expect(await store.activeGeneration('tallies')).to.deep.equal({ active: 'v1.1', building: undefined });
     }).timeout(90_000);

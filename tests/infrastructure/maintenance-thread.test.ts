@@ -7,7 +7,7 @@ import { openSqliteEventStore } from '../../infrastructure/event-store/sqlite/st
 import { MaintenanceThread } from '../../infrastructure/maintenance/maintenance-thread.ts';
 import { Checkpoints } from '../../infrastructure/sqlite/checkpoints.ts';
 import { events } from '../contract/event-store-parts/helpers.ts';
-import { eventually } from '../support/eventually.ts';
+import { untilPasses } from '../support/eventually.ts';
 import { testLogger } from '../support/fakes.ts';
 
 describe('Checkpoints in a thread', () => {
@@ -34,7 +34,7 @@ describe('Checkpoints in a thread', () => {
     insert.run('x'.repeat(4000));
     checkpoints.wrote(1);
     db.exec('BEGIN IMMEDIATE');
-    await eventually(() => expect(size()).to.be.greaterThan(490 * 4096));
+    await untilPasses(() => expect(size()).to.be.greaterThan(490 * 4096));
     db.exec('COMMIT');
     await thread.close();
     checkpoints.wrote(10_000);
@@ -47,7 +47,7 @@ describe('Checkpoints in a thread', () => {
     const thread = new MaintenanceThread();
     const checkpoints = new Checkpoints(join(folder, 'no', 'such.db'), thread, logger);
     checkpoints.wrote(500);
-    await eventually(() => expect(logger.lines.map(({ level }) => level)).to.deep.equal(['warn']));
+    await untilPasses(() => expect(logger.lines.map(({ level }) => level)).to.deep.equal(['warn']));
     checkpoints.wrote(500);
     await thread.close();
   });

@@ -5,7 +5,7 @@ import { runSubscriber } from '../../application/core/subscriptions/subscriber.t
 import type { ReadStore } from '../../application/ports/read-store.ts';
 import { openSqliteReadStore } from '../../infrastructure/read-store/sqlite/store.ts';
 import { bookEvents, write } from '../support/book.ts';
-import { eventually } from '../support/eventually.ts';
+import { untilPasses } from '../support/eventually.ts';
 import { memoryStores, startNode } from '../support/node.ts';
 import { handledUpTo } from '../support/schedule.ts';
 
@@ -76,9 +76,9 @@ describe('The queues of a subscriber', () => {
           written.set(tenantId, (written.get(tenantId) ?? -1) + 1);
         }
         if (isLast) {
-          await eventually(() => expect(handled).to.deep.equal(written));
+          await untilPasses(() => expect(handled).to.deep.equal(written));
           const head = await stores.events.end();
-          await eventually(async () => expect(await handledUpTo(store, 'listener')).to.equal(head));
+          await untilPasses(async () => expect(await handledUpTo(store, 'listener')).to.equal(head));
         }
         stopping.abort();
         await done;

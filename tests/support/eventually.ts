@@ -5,7 +5,7 @@ import { DomainError } from '../../domain/core/errors.ts';
 const DEADLINE_MS = 60_000;
 
 /** Repeats `check` until it does not throw; at the deadline it throws the last error. */
-export const eventually = async <T>(check: () => T | Promise<T>): Promise<T> => {
+export const untilPasses = async <T>(check: () => T | Promise<T>): Promise<T> => {
   const deadline = performance.now() + DEADLINE_MS;
   for (;;) {
     try {

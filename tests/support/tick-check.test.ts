@@ -3,7 +3,7 @@ import { watchEventLoop } from '../../api/event-loop.ts';
 import { mark } from '../../application/core/concurrency/tick-marks.ts';
 import { createLogger } from '../../infrastructure/logger.ts';
 import { busyFor } from './busy.ts';
-import { eventually } from './eventually.ts';
+import { untilPasses } from './eventually.ts';
 import { TICK_BOUND_MS, ticksIn, tooLong } from './tick-check.ts';
 
 const STARTED = '{"level":"info","msg":"listening"}\n';
@@ -22,7 +22,7 @@ describe('The check of long ticks', () => {
       ] as const) {
         mark(code);
         busyFor(ms);
-        await eventually(() => expect(text).to.include(code));
+        await untilPasses(() => expect(text).to.include(code));
       }
     } finally {
       stop();

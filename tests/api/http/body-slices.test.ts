@@ -5,7 +5,7 @@ import { expect } from 'chai';
 import { dropRest, readInSlices } from '../../../api/http/body-slices.ts';
 import { type Slice, TimeSlices } from '../../../application/core/concurrency/time-slices.ts';
 import { nodeTimers, useTimers } from '../../../application/core/runtime/timers.ts';
-import { eventually, severalTicks } from '../../support/eventually.ts';
+import { severalTicks, untilPasses } from '../../support/eventually.ts';
 
 const MIB = 1024 * 1024;
 
@@ -44,12 +44,12 @@ describe('Large bodies', () => {
         read += chunk.length;
       });
     const socket = send(4 * MIB);
-    await eventually(() => expect(waits).to.have.length(1));
+    await untilPasses(() => expect(waits).to.have.length(1));
     await severalTicks();
     const first = read;
     expect(first).to.be.within(MIB / 4, MIB / 2);
     waits.shift()?.();
-    await eventually(() => expect(waits).to.have.length(1));
+    await untilPasses(() => expect(waits).to.have.length(1));
     expect(read - first).to.be.within(MIB / 4, MIB / 2);
     while (read < 4 * MIB) {
       waits.shift()?.();
@@ -71,9 +71,9 @@ describe('Large bodies', () => {
     socket.on('data', (chunk) => {
       answers += String(chunk);
     });
-    await eventually(() => expect(ended).to.equal(1));
+    await untilPasses(() => expect(ended).to.equal(1));
     socket.write('POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n');
-    await eventually(() => expect(answers.match(/200 OK/g)).to.have.length(2));
+    await untilPasses(() => expect(answers.match(/200 OK/g)).to.have.length(2));
     socket.destroy();
   });
 
@@ -89,10 +89,10 @@ describe('Large bodies', () => {
     socket.on('data', (chunk) => {
       answers += String(chunk);
     });
-    await eventually(() => expect(answers.match(/200 OK/g)).to.have.length(1));
+    await untilPasses(() => expect(answers.match(/200 OK/g)).to.have.length(1));
     socket.write(Buffer.alloc(100_000 - 16));
     socket.write('POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n');
-    await eventually(() => expect(answers.match(/200 OK/g)).to.have.length(2));
+    await untilPasses(() => expect(answers.match(/200 OK/g)).to.have.length(2));
     socket.destroy();
   });
 
@@ -109,7 +109,7 @@ describe('Large bodies', () => {
     try {
       respond = (request) => dropRest(request, slice);
       const socket = send(MIB, 2 * MIB);
-      await eventually(() => expect(late).to.not.equal(undefined));
+      await untilPasses(() => expect(late).to.not.equal(undefined));
       expect(socket.destroyed).to.equal(false);
       late?.();
       // A reset of the connection is reported before `close`.

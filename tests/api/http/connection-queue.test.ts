@@ -4,7 +4,7 @@ import { connect, type Socket } from 'node:net';
 import { expect } from 'chai';
 import { listen, openConnections, stopListening } from '../../../api/http/listening.ts';
 import { busyFor } from '../../support/busy.ts';
-import { eventually } from '../../support/eventually.ts';
+import { untilPasses } from '../../support/eventually.ts';
 
 const HOST = '127.0.0.1';
 /** Another address of this machine, which stands for another machine. */
@@ -48,7 +48,7 @@ describe('New connections', () => {
   /** Opens connections from one address, and waits until the server has accepted them. */
   const burst = async (): Promise<Socket[]> => {
     const opened = await Promise.all(Array.from({ length: CONNECTIONS }, () => open(ELSEWHERE)));
-    await eventually(async () => expect(await openConnections(server)).to.equal(CONNECTIONS));
+    await untilPasses(async () => expect(await openConnections(server)).to.equal(CONNECTIONS));
     return opened;
   };
   const tick = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));

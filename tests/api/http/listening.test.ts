@@ -3,7 +3,7 @@ import { createServer, type Server } from 'node:http';
 import { connect } from 'node:net';
 import { expect } from 'chai';
 import { freePort, listen, openConnections, stopListening } from '../../../api/http/listening.ts';
-import { eventually } from '../../support/eventually.ts';
+import { untilPasses } from '../../support/eventually.ts';
 
 const HOST = '127.0.0.1';
 const CONNECTIONS = 200;
@@ -53,9 +53,9 @@ describe('Listening', () => {
     expect(new Set(await Promise.all(answers))).to.deep.equal(new Set(['here']));
     const clients = Array.from({ length: 64 }, () => connect(portOf(), HOST));
     await Promise.all(clients.map((client) => once(client, 'connect')));
-    await eventually(async () => expect(await openConnections(server)).to.be.at.least(64));
+    await untilPasses(async () => expect(await openConnections(server)).to.be.at.least(64));
     for (const client of clients) client.destroy();
-    await eventually(async () => {
+    await untilPasses(async () => {
       server.closeIdleConnections();
       expect(await openConnections(server)).to.equal(0);
     });
@@ -71,7 +71,7 @@ describe('Listening', () => {
     const clients = Array.from({ length: 32 }, () => connect(port, HOST));
     // Connections that have sent nothing would be closed immediately.
     for (const client of clients) client.write('G');
-    await eventually(() => expect(served).to.equal(32));
+    await untilPasses(() => expect(served).to.equal(32));
     let hasStopped = false;
     const stopped = stopListening(server).then(() => {
       hasStopped = true;

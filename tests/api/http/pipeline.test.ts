@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import type { HttpDeps, ReadsWait } from '../../../api/http/deps.ts';
 import type { ServedRequest } from '../../../api/http/request-log.ts';
 import { DomainError } from '../../../domain/core/errors.ts';
-import { eventually } from '../../support/eventually.ts';
+import { untilPasses } from '../../support/eventually.ts';
 import { KNOWN, testRoutes, UNKNOWN } from './routes.ts';
 import { type LogLine, recordingLogger, serve, type TestServer } from './support.ts';
 
@@ -164,7 +164,7 @@ describe('The pipeline of a request', () => {
     await server.request('GET', '/nowhere');
     served.length = 0;
     await server.request('GET', `/api/v1/things/${KNOWN}`, { as: 'admin' });
-    await eventually(() => expect(served).to.have.length(1));
+    await untilPasses(() => expect(served).to.have.length(1));
     expect(served[0]).to.include({ route: '/api/v1/things/:id', status: 200, method: 'GET' });
   });
 

@@ -5,7 +5,7 @@ import { PassThrough, Readable } from 'node:stream';
 import { expect } from 'chai';
 import { route } from '../../../api/http/route.ts';
 import { Pieces, type Streamed, sendStream } from '../../../api/http/stream.ts';
-import { eventually } from '../../support/eventually.ts';
+import { untilPasses } from '../../support/eventually.ts';
 import { serve } from './support.ts';
 
 /** An endless body, with its observed state. */
@@ -103,7 +103,7 @@ for (const [kind, endless] of Object.entries(kinds)) {
       const reader = await begin(`${server.origin}/stream`);
       reader.pause();
       let before = -1;
-      await eventually(async () => {
+      await untilPasses(async () => {
         const seen = made();
         await new Promise((resolve) => setTimeout(resolve, 100));
         before = made();
@@ -120,7 +120,7 @@ for (const [kind, endless] of Object.entries(kinds)) {
       const reader = await begin(`${server.origin}/stream`);
       expect(isEnded()).to.equal(false);
       reader.destroy();
-      await eventually(() => expect(isEnded()).to.equal(true));
+      await untilPasses(() => expect(isEnded()).to.equal(true));
       await server.close();
     });
 
@@ -135,7 +135,7 @@ for (const [kind, endless] of Object.entries(kinds)) {
       outgoing.destroy();
       await new Promise((gone) => setTimeout(gone, 50));
       resolve();
-      await eventually(() => expect(isEnded()).to.equal(true));
+      await untilPasses(() => expect(isEnded()).to.equal(true));
       await server.close();
     });
 
@@ -147,7 +147,7 @@ for (const [kind, endless] of Object.entries(kinds)) {
       if (address === null || typeof address === 'string') throw new Error('no port');
       const reader = await begin(`http://127.0.0.1:${address.port}/`);
       reader.pause();
-      await eventually(() => expect(isEnded()).to.equal(true));
+      await untilPasses(() => expect(isEnded()).to.equal(true));
       server.closeAllConnections();
       server.close();
     });
@@ -215,7 +215,7 @@ describe('A streamed answer', () => {
       answer += part;
     });
     socket.write(TWICE);
-    await eventually(() => expect(answer).to.match(/\r\none\r\n0\r\n.*\r\ntwo\r\n0\r\n/s));
+    await untilPasses(() => expect(answer).to.match(/\r\none\r\n0\r\n.*\r\ntwo\r\n0\r\n/s));
     socket.destroy();
     await server.close();
   });
@@ -229,7 +229,7 @@ describe('A streamed answer', () => {
       await once(socket, 'data');
       expect(all.map(({ isEnded }) => isEnded())).to.deep.equal([false, false]);
       socket.destroy();
-      await eventually(() => expect(all.map(({ isEnded }) => isEnded())).to.deep.equal([true, false]));
+      await untilPasses(() => expect(all.map(({ isEnded }) => isEnded())).to.deep.equal([true, false]));
       await server.close();
     }
   });
@@ -244,7 +244,7 @@ describe('A streamed answer', () => {
     socket.write(TWICE.repeat(all.length / 2));
     await once(socket, 'data');
     socket.destroy();
-    await eventually(() => expect(all[0]?.isEnded()).to.equal(true));
+    await untilPasses(() => expect(all[0]?.isEnded()).to.equal(true));
     await server.close();
     process.off('warning', note);
     expect(warnings).to.deep.equal([]);
@@ -270,7 +270,7 @@ describe('A streamed answer', () => {
     });
     socket.write(TWICE);
     await once(socket, 'data');
-    await eventually(() => expect(second.listenerCount('error')).to.be.greaterThan(0));
+    await untilPasses(() => expect(second.listenerCount('error')).to.be.greaterThan(0));
     second.destroy(new Error('the disk is gone'));
     first.end();
     await once(socket, 'close');
@@ -293,7 +293,7 @@ describe('A streamed answer', () => {
     socket.on('error', () => undefined);
     socket.pause();
     socket.write(TWICE);
-    await eventually(() => expect(isEnded()).to.equal(true));
+    await untilPasses(() => expect(isEnded()).to.equal(true));
     socket.destroy();
     server.close();
   });
@@ -307,7 +307,7 @@ describe('A streamed answer', () => {
       const reader = await begin(`${server.origin}/stream`).catch(() => 'broken' as const);
       stopping.abort();
       expect(reader === 'broken' ? reader : await endOf(reader)).to.equal('broken');
-      await eventually(() => expect(isEnded()).to.equal(true));
+      await untilPasses(() => expect(isEnded()).to.equal(true));
       await server.close();
     }
   });

@@ -6,7 +6,7 @@ import { z } from 'zod';
 import { type ReceivedFile, type Route, route, type UploadRules } from '../../../api/http/route.ts';
 import { StoreUnavailable } from '../../../application/ports/event-store.ts';
 import { notFound } from '../../../domain/core/errors.ts';
-import { eventually } from '../../support/eventually.ts';
+import { untilPasses } from '../../support/eventually.ts';
 import { BOUNDARY, digest, file, form, LIMIT, type Part, TYPE } from './multipart.ts';
 import { type Answer, serve, type TestServer } from './support.ts';
 
@@ -267,7 +267,7 @@ describe('Uploads', () => {
         );
         socket.write(bytes, () => {
           if (then === 'close')
-            eventually(() => expect(receiving).to.equal(1)).then(() => socket.destroy(), resolve);
+            untilPasses(() => expect(receiving).to.equal(1)).then(() => socket.destroy(), resolve);
         });
       });
       let text = '';
@@ -283,15 +283,15 @@ describe('Uploads', () => {
 
   it('of a client that disconnects leave nothing stored', async () => {
     await begin(half, 'close');
-    await eventually(() => expect([begun, receiving, stored.size, handled]).to.deep.equal([1, 0, 0, 0]));
+    await untilPasses(() => expect([begun, receiving, stored.size, handled]).to.deep.equal([1, 0, 0, 0]));
   });
 
   it('of a client that disconnects after the file leave nothing stored', async () => {
     const behind = form(file(Buffer.alloc(80_000)), other).subarray(0, 80_300);
     const gone = begin(behind, 'wait');
-    await eventually(() => expect([...stored.values()]).to.deep.equal([80_000]));
+    await untilPasses(() => expect([...stored.values()]).to.deep.equal([80_000]));
     expect(await gone).to.contain('too_slow');
-    await eventually(() => expect([begun, receiving, stored.size, handled]).to.deep.equal([1, 0, 0, 0]));
+    await untilPasses(() => expect([begun, receiving, stored.size, handled]).to.deep.equal([1, 0, 0, 0]));
   });
 
   it('of a client that stalls are ended', async () => {
@@ -315,7 +315,7 @@ describe('Uploads', () => {
     );
     socket.write(half.subarray(0, 500));
     const timer = setInterval(() => socket.write('x'), 50);
-    await eventually(() => expect(text).to.contain('too_slow'));
+    await untilPasses(() => expect(text).to.contain('too_slow'));
     clearInterval(timer);
     socket.destroy();
     expect([begun, receiving, stored.size, handled]).to.deep.equal([1, 0, 0, 0]);

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { route } from '../../../api/http/route.ts';
 import { busyFor } from '../../support/busy.ts';
-import { eventually, gate } from '../../support/eventually.ts';
+import { gate, untilPasses } from '../../support/eventually.ts';
 import { serve } from './support.ts';
 
 const REQUESTS = 60;
@@ -38,7 +38,7 @@ describe('Reads that wait for one batch of events', () => {
       const asked = Array.from({ length: REQUESTS }, (_, nth) =>
         server.request('GET', '/slow', { as: callers[nth % callers.length] ?? '' }),
       );
-      await eventually(() => expect(waiting).to.equal(REQUESTS));
+      await untilPasses(() => expect(waiting).to.equal(REQUESTS));
       batch.open();
       let [most, before] = [0, 0];
       while (handled < REQUESTS) {

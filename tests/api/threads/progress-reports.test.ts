@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { ProgressReports } from '../../../api/threads/progress-reports.ts';
 import type { ProjectionProgress } from '../../../api/threads/projections.ts';
-import { eventually } from '../../support/eventually.ts';
+import { untilPasses } from '../../support/eventually.ts';
 
 const made = (projection: string, checkpoint: string, tag = 'v1'): ProjectionProgress => ({
   projection,
@@ -23,7 +23,7 @@ describe('Progress reports of projections', () => {
     reports.note(made('users', '2'));
     reports.note(made('users', '1', 'v2'));
     expect(sent).to.deep.equal([]);
-    await eventually(() => expect(sent).to.have.length(1));
+    await untilPasses(() => expect(sent).to.have.length(1));
     expect(sent).to.deep.equal([[made('users', '2'), made('tenants', '1'), made('users', '1', 'v2')]]);
   });
 

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { eventually } from '../../support/eventually.ts';
+import { untilPasses } from '../../support/eventually.ts';
 import { memoryStores } from '../../support/node.ts';
 import { startSocketNode } from '../../support/socket-node.ts';
 
@@ -19,7 +19,7 @@ describe('Sockets', () => {
       expect(await outcome('acme', 'cy'), 'a fourth of the tenant').to.contain('429');
       expect(await outcome('other', 'ann')).to.equal('open');
       first.close();
-      await eventually(async () => expect(await outcome('acme', 'cy')).to.equal('open'));
+      await untilPasses(async () => expect(await outcome('acme', 'cy')).to.equal('open'));
     } finally {
       await here.end();
     }

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { eventually, severalTicks } from '../../support/eventually.ts';
+import { severalTicks, untilPasses } from '../../support/eventually.ts';
 import { memoryStores, startNode } from '../../support/node.ts';
 import type { Listening } from '../../support/socket.ts';
 import { startSocketNode, writerOf } from '../../support/socket-node.ts';
@@ -36,11 +36,11 @@ describe('Live envelopes while a store is unavailable', () => {
     here.away.set('acme', 'fails');
     const sent: string[] = [];
     for (let i = 0; i < 3; i += 1) sent.push((await acme.send(`${i}`)).id, await acme.notify(`about ${i}`));
-    await eventually(() => expect(here.asked.length).to.be.greaterThan(2));
+    await untilPasses(() => expect(here.asked.length).to.be.greaterThan(2));
     expect(ids(bob)).to.deep.equal([]);
     here.away.delete('acme');
     sent.push((await acme.send('the last')).id);
-    await eventually(() => expect(ids(bob)).to.deep.equal(sent));
+    await untilPasses(() => expect(ids(bob)).to.deep.equal(sent));
     expect(here.node.logger.lines, 'no line for each try').to.deep.equal([]);
     expect(bob.raw.readyState).to.equal(bob.raw.OPEN);
   });
@@ -50,9 +50,9 @@ describe('Live envelopes while a store is unavailable', () => {
       const { here, acme, other, bob, otherBob } = await begin();
       here.away.set('acme', fault);
       await acme.send('stuck');
-      await eventually(() => expect(here.asked.length).to.be.greaterThan(0));
+      await untilPasses(() => expect(here.asked.length).to.be.greaterThan(0));
       const sent = [(await other.send('one')).id, (await other.send('two')).id];
-      await eventually(() => expect(ids(otherBob)).to.deep.equal(sent));
+      await untilPasses(() => expect(ids(otherBob)).to.deep.equal(sent));
       expect(ids(bob)).to.deep.equal([]);
     });
 
@@ -62,7 +62,7 @@ describe('Live envelopes while a store is unavailable', () => {
       await bob.messages(1);
       here.away.set('acme', fault);
       const sent = [(await acme.send('stuck')).id, (await acme.send('behind')).id];
-      await eventually(() => expect(here.asked.length).to.be.greaterThan(1));
+      await untilPasses(() => expect(here.asked.length).to.be.greaterThan(1));
       here.time.advance(10_001);
       expect((await bob.closed).code).to.equal(1012);
       expect(ids(bob)).to.deep.equal([first.id]);
@@ -70,7 +70,7 @@ describe('Live envelopes while a store is unavailable', () => {
       here.away.delete('acme');
       const again = await here.connect('acme', 'bob', first.position);
       sent.push((await acme.send('live')).id);
-      await eventually(() => expect(ids(again)).to.deep.equal(sent));
+      await untilPasses(() => expect(ids(again)).to.deep.equal(sent));
       const fence = await other.send('fence');
       expect((await otherBob.messages(1))[0]?.message.id, 'others stay').to.equal(fence.id);
     });
@@ -80,7 +80,7 @@ describe('Live envelopes while a store is unavailable', () => {
     const { here, acme, bob } = await begin();
     here.away.set('acme', 'hangs');
     await acme.send('stuck');
-    await eventually(() => expect(here.asked.length).to.be.greaterThan(0));
+    await untilPasses(() => expect(here.asked.length).to.be.greaterThan(0));
     await acme.deactivate('bob');
     expect((await bob.closed).code).to.equal(4403);
   });
@@ -102,7 +102,7 @@ describe('Live envelopes while a store is unavailable', () => {
     const { here, acme, bob } = await begin();
     here.away.set('acme', 'damaged');
     const { position } = await acme.send('damaged');
-    await eventually(() =>
+    await untilPasses(() =>
       expect(bob.seen.slice(1)).to.deep.equal([{ kind: 'system', event: 'resync', position }]),
     );
     here.away.delete('acme');

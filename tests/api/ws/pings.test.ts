@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { eventually } from '../../support/eventually.ts';
+import { untilPasses } from '../../support/eventually.ts';
 import { memoryStores } from '../../support/node.ts';
 import { startSocketNode } from '../../support/socket-node.ts';
 
@@ -22,7 +22,7 @@ describe('Pings', () => {
     socket.raw.pause();
     const pongs = setInterval(() => socket.raw.pong('nobody asked'), HEARTBEAT_MS / 4);
     try {
-      await eventually(() => expect(here.connections.size).to.equal(0));
+      await untilPasses(() => expect(here.connections.size).to.equal(0));
     } finally {
       clearInterval(pongs);
     }
@@ -34,7 +34,7 @@ describe('Pings', () => {
     const { socket } = await begin();
     const texts = new Set<string>();
     socket.raw.on('ping', (payload: Buffer) => texts.add(payload.toString('hex')));
-    await eventually(() => expect(texts.size).to.be.greaterThan(5));
+    await untilPasses(() => expect(texts.size).to.be.greaterThan(5));
     expect(socket.raw.readyState).to.equal(socket.raw.OPEN);
   });
 });

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { eventually } from '../../support/eventually.ts';
+import { untilPasses } from '../../support/eventually.ts';
 import { memoryStores, startNode } from '../../support/node.ts';
 import type { Listening } from '../../support/socket.ts';
 import { type SocketNode, startSocketNode, writerOf } from '../../support/socket-node.ts';
@@ -34,12 +34,12 @@ describe('A replay', () => {
   const slowBob = async (here: SocketNode): Promise<Listening> => {
     const socket = await here.connect('acme', 'bob', START);
     socket.raw.once('message', () => socket.raw.pause());
-    await eventually(() => expect(socket.raw.isPaused).to.equal(true));
+    await untilPasses(() => expect(socket.raw.isPaused).to.equal(true));
     return socket;
   };
   /** Waits until the server can send no more: the reader's buffers and its own are full. */
   const untilStuck = (here: SocketNode) =>
-    eventually(async () => {
+    untilPasses(async () => {
       const before = [...here.connections].map((one) => one.bytesWritten);
       expect([...here.connections].every((one) => one.writableLength > 0)).to.equal(true);
       await new Promise((resolve) => setTimeout(resolve, 100));
@@ -55,7 +55,7 @@ describe('A replay', () => {
     for (const { id } of gone) await here.node.keys.destroy(`acme/message-${id}`);
     socket.raw.resume();
     const fence = await writer.send('fence');
-    await eventually(() => expect(socket.seen.at(-1)).to.include({ position: fence.position }));
+    await untilPasses(() => expect(socket.seen.at(-1)).to.include({ position: fence.position }));
     expect(socket.seen).to.have.length(1 + MANY - gone.length + 1);
     expect(bodies(socket).filter((body) => body.startsWith(`${MANY - 1} `))).to.deep.equal([]);
   }).timeout(60_000);
@@ -68,7 +68,7 @@ describe('A replay', () => {
     await untilStuck(here);
     await here.node.keys.destroy(`acme/message-${id}`);
     socket.raw.resume();
-    const found = await eventually(() => {
+    const found = await untilPasses(() => {
       const last = socket.seen.at(-1);
       if (last?.kind !== 'notification') throw new Error('not yet');
       return last.notification;
@@ -98,7 +98,7 @@ describe('A replay', () => {
     await new Promise((resolve) => setTimeout(resolve, 1500));
     expect(here.connections.size, 'not before').to.equal(1);
     here.time.advance(1001);
-    await eventually(() => expect(here.connections.size).to.equal(0));
+    await untilPasses(() => expect(here.connections.size).to.equal(0));
     expect(here.asked.length).to.be.lessThan(MANY);
     socket.raw.resume();
     expect((await socket.closed).code).to.be.oneOf([4413, 1006]);
@@ -110,7 +110,7 @@ describe('A replay', () => {
     const socket = await slowBob(here);
     await untilStuck(here);
     for (let i = 0; i < 20; i += 1) sent.push(await writer.send(`later ${i}`));
-    await eventually(async () => expect(here.feed.position).to.equal(await here.node.events.end()));
+    await untilPasses(async () => expect(here.feed.position).to.equal(await here.node.events.end()));
     expect(here.asked.length, 'none is opened beforehand').to.be.lessThan(MANY);
     socket.raw.resume();
     sent.push(await writer.send('the last'));
@@ -126,14 +126,14 @@ describe('A replay', () => {
     await untilStuck(here);
     for (let i = MANY; i < 1001; i += 1) await writer.send('x');
     const position = await here.node.events.end();
-    await eventually(() => expect(here.feed.position).to.equal(position));
+    await untilPasses(() => expect(here.feed.position).to.equal(position));
     socket.raw.resume();
     const resync = { kind: 'system', event: 'resync', position };
-    await eventually(() => expect(socket.seen.at(-1)).to.deep.equal(resync));
+    await untilPasses(() => expect(socket.seen.at(-1)).to.deep.equal(resync));
     expect(here.positions, 'reads over REST show what it stands for').to.include(position);
     expect(socket.seen).to.have.length(1 + MANY + 1);
     const fence = await writer.send('fence');
-    await eventually(() => expect(socket.seen.at(-1)).to.include({ position: fence.position }));
+    await untilPasses(() => expect(socket.seen.at(-1)).to.include({ position: fence.position }));
   }).timeout(60_000);
 
   it('waits while a store is unavailable, and continues afterwards', async () => {
@@ -141,7 +141,7 @@ describe('A replay', () => {
     const sent = [await writer.send('one'), await writer.send('two')];
     here.away.set('acme', 'fails');
     const socket = await here.connect('acme', 'bob', START);
-    await eventually(() => expect(here.asked.length).to.be.greaterThan(1));
+    await untilPasses(() => expect(here.asked.length).to.be.greaterThan(1));
     here.away.delete('acme');
     const got = await socket.messages(2);
     expect(got.map((one) => one.message.id)).to.deep.equal(sent.map(({ id }) => id));
@@ -153,7 +153,7 @@ describe('A replay', () => {
       await writer.send('one');
       here.away.set('acme', fault);
       const socket = await here.connect('acme', 'bob', START);
-      await eventually(() => expect(here.asked.length).to.be.greaterThan(0));
+      await untilPasses(() => expect(here.asked.length).to.be.greaterThan(0));
       here.time.advance(10_001);
       expect((await socket.closed).code).to.equal(1012);
       expect(here.node.logger.lines).to.have.length(1);
@@ -165,7 +165,7 @@ describe('A replay', () => {
     await writer.send('damaged');
     here.away.set('acme', 'damaged');
     const socket = await here.connect('acme', 'bob', START);
-    await eventually(() => expect(socket.seen[1]).to.include({ kind: 'system', event: 'resync' }));
+    await untilPasses(() => expect(socket.seen[1]).to.include({ kind: 'system', event: 'resync' }));
     here.away.delete('acme');
     const fence = await writer.send('fence');
     expect((await socket.messages(1))[0]?.message.id).to.equal(fence.id);
@@ -174,10 +174,10 @@ describe('A replay', () => {
   it('from a position after the log’s end is a resync, followed by live envelopes', async () => {
     const { here, writer } = await begin();
     const before = await writer.send('before');
-    await eventually(() => expect(here.feed.position).to.equal(before.position));
+    await untilPasses(() => expect(here.feed.position).to.equal(before.position));
     const socket = await here.connect('acme', 'bob', '00000000ffffffff');
     expect(socket.readyAt).to.equal('00000000ffffffff');
-    await eventually(() =>
+    await untilPasses(() =>
       expect(socket.seen[1]).to.deep.equal({ kind: 'system', event: 'resync', position: before.position }),
     );
     const fence = await writer.send('fence');
@@ -187,7 +187,7 @@ describe('A replay', () => {
   it('is empty without a position: ready has the end of the log, and live envelopes follow', async () => {
     const { here, writer } = await begin();
     const before = await writer.send('before');
-    await eventually(() => expect(here.feed.position).to.equal(before.position));
+    await untilPasses(() => expect(here.feed.position).to.equal(before.position));
     const socket = await here.connect('acme', 'bob');
     expect(socket.readyAt).to.equal(before.position);
     const fence = await writer.send('fence');

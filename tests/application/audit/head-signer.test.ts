@@ -15,7 +15,7 @@ import { headSigner } from '../../../infrastructure/audit/signing-key.ts';
 import { openSqliteHeadStore } from '../../../infrastructure/audit/sqlite-heads.ts';
 import { readConfig } from '../../../infrastructure/config.ts';
 import { fillAuditLog, newSigner } from '../../support/audit-log.ts';
-import { eventually } from '../../support/eventually.ts';
+import { untilPasses } from '../../support/eventually.ts';
 import { memoryKeyStore, testClock, testLogger } from '../../support/fakes.ts';
 import { openMemoryEventStore } from '../../support/memory-event-store.ts';
 
@@ -167,11 +167,11 @@ describe('Signed heads', function () {
     await fillAuditLog(events, keyStore, 'platform', 50);
     const tenants = () => received.map(({ tenant_id }) => tenant_id).sort();
     await auditSigner.round();
-    await eventually(() => expect(tenants()).to.deep.equal(['acme', 'other']));
+    await untilPasses(() => expect(tenants()).to.deep.equal(['acme', 'other']));
     await auditSigner.round();
     await fillAuditLog(events, keyStore, 'other', 5);
     await auditSigner.round();
-    await eventually(() => expect(tenants()).to.deep.equal(['acme', 'other', 'other']));
+    await untilPasses(() => expect(tenants()).to.deep.equal(['acme', 'other', 'other']));
   });
 
   it('reach the sink in order once it is available again, also after a restart', async () => {
@@ -191,13 +191,13 @@ describe('Signed heads', function () {
       first.clock.advance(1000);
       sealed.push((await first.auditSigner.proof('acme')).signed_at);
     }
-    await eventually(() =>
+    await untilPasses(() =>
       expect(first.logger.lines.map(({ message }) => message).join()).to.include('AUDIT_HEADS'),
     );
     await first.stop();
     isThere = true;
     await start(events, { sink });
-    await eventually(() => expect(received).to.deep.equal(sealed));
+    await untilPasses(() => expect(received).to.deep.equal(sealed));
   });
 
   const head = (signed_at: string): SignedHead => ({

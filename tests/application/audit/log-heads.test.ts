@@ -11,7 +11,7 @@ import { openSqliteHeadStore } from '../../../infrastructure/audit/sqlite-heads.
 import { openSqliteEventStore } from '../../../infrastructure/event-store/sqlite/store.ts';
 import { MaintenanceThread } from '../../../infrastructure/maintenance/maintenance-thread.ts';
 import { fillAuditLog } from '../../support/audit-log.ts';
-import { eventually, rejection } from '../../support/eventually.ts';
+import { rejection, untilPasses } from '../../support/eventually.ts';
 import { memoryKeyStore, testLogger } from '../../support/fakes.ts';
 
 describe('Stream hashes read from the log’s file', function () {
@@ -108,7 +108,7 @@ describe('Stream hashes read from the log’s file', function () {
     await fill(100);
     const store = await open({ log: join(folder, 'nowhere', 'events.db') });
     const { keeper, logger } = keeping(store);
-    await eventually(() => expect(logger.lines.some(({ level }) => level === 'warn')).to.equal(true));
+    await untilPasses(() => expect(logger.lines.some(({ level }) => level === 'warn')).to.equal(true));
     await keeper.reachEnd();
     expect(await all(store)).to.deep.equal((await expected()).heads);
   });
@@ -184,7 +184,7 @@ describe('Stream hashes read from the log’s file', function () {
     };
     await fill(30_000);
     const { close } = keeping(slowly);
-    await eventually(() => expect(asked).to.be.greaterThan(1));
+    await untilPasses(() => expect(asked).to.be.greaterThan(1));
     const askedBefore = asked;
     await close();
     expect(asked - askedBefore, 'steps after the stop').to.be.at.most(1);

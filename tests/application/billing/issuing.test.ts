@@ -3,7 +3,7 @@ import { upstreamKey } from '../../../application/billing/issuing.ts';
 import { invoicesStream, refuseIssue, voidInvoice } from '../../../domain/billing/invoice.ts';
 import type { Invoice } from '../../../domain/billing/invoice-view.ts';
 import { DomainError } from '../../../domain/core/errors.ts';
-import { eventually, severalTicks } from '../../support/eventually.ts';
+import { severalTicks, untilPasses } from '../../support/eventually.ts';
 import { faultyEvents } from '../../support/faults.ts';
 import {
   cause,
@@ -142,10 +142,10 @@ describe('Issuing an invoice to the upstream', () => {
         calls += 1;
       }
       await severalTicks();
-      await eventually(() => expect(at.clock.next()).not.to.equal(undefined));
+      await untilPasses(() => expect(at.clock.next()).not.to.equal(undefined));
       at.clock.advance(at.clock.next() ?? 0);
     }
-    await eventually(async () => expect(await statesOf(at.node)).to.deep.equal(['issued']));
+    await untilPasses(async () => expect(await statesOf(at.node)).to.deep.equal(['issued']));
     await worker.end();
     const gaps = times.map((time, i) => time - (times[i - 1] ?? 0));
     [1, 2, 4, 8, 16, 32, 60, 60, 60].forEach((wanted, i) => {
@@ -236,7 +236,7 @@ describe('Issuing an invoice to the upstream', () => {
     const held = Promise.withResolvers<void>();
     at.upstream.pause = () => held.promise;
     const all = Promise.all(Array.from({ length: 10 }, (_, i) => issue(i % 2 === 0 ? at.node : other)));
-    await eventually(() => expect(at.upstream.calls).to.have.length(1));
+    await untilPasses(() => expect(at.upstream.calls).to.have.length(1));
     await severalTicks();
     held.resolve();
     const states = (await all).map(({ invoice: each }) => each.state);
@@ -255,7 +255,7 @@ describe('Issuing an invoice to the upstream', () => {
     at.upstream.pause = () => held.promise;
     at.upstream.sends = ['accept unheard'];
     const asked = issue();
-    await eventually(() => expect(at.upstream.calls).to.have.length(1));
+    await untilPasses(() => expect(at.upstream.calls).to.have.length(1));
     at.node.invoices.stop();
     held.resolve();
     expect((await asked).invoice.state).to.equal('issuing');
@@ -263,7 +263,7 @@ describe('Issuing an invoice to the upstream', () => {
     const next = at.nodeOf();
     const worker = next.run();
     at.clock.advance(1000);
-    await eventually(async () => expect(await statesOf(next)).to.deep.equal(['issued']));
+    await untilPasses(async () => expect(await statesOf(next)).to.deep.equal(['issued']));
     await worker.end();
     expect(at.upstream.documents.size).to.equal(1);
   });
@@ -276,7 +276,7 @@ describe('Issuing an invoice to the upstream', () => {
       const next = at.nodeOf();
       const worker = next.run();
       at.clock.advance(1000);
-      await eventually(async () => expect(await statesOf(next)).to.deep.equal(['issued']));
+      await untilPasses(async () => expect(await statesOf(next)).to.deep.equal(['issued']));
       await worker.end();
       expect(at.upstream.documents.size).to.equal(1);
       expect((await typesOf(next)).filter((type) => type === 'InvoiceIssued')).to.have.length(1);

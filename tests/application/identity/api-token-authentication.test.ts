@@ -10,7 +10,7 @@ import { PLATFORM } from '../../../domain/core/platform.ts';
 import type { Lifetime } from '../../../domain/identity/api-token.ts';
 import { changeTenant, createTenant, tenantStream } from '../../../domain/tenancy/tenant.ts';
 import { causeOf } from '../../support/book.ts';
-import { eventually, refusalCode } from '../../support/eventually.ts';
+import { refusalCode, untilPasses } from '../../support/eventually.ts';
 import { testClock } from '../../support/fakes.ts';
 import { memoryStores, startNode } from '../../support/node.ts';
 
@@ -219,7 +219,7 @@ describe('API tokens', () => {
     await there.authenticate(secret);
     expect(reads()).to.equal(before);
     const { position } = await apiTokens.revoke('acme', id, context());
-    await eventually(() => expect(position !== undefined && feed.hasReached(position)).to.equal(true));
+    await untilPasses(() => expect(position !== undefined && feed.hasReached(position)).to.equal(true));
     expect(await refusalCode(there.authenticate(secret))).to.equal('invalid_credential');
     stopping.abort();
     await running;

@@ -8,7 +8,7 @@ import { mentionNotifier } from '../../../application/messaging/mention-notifier
 import { Messaging } from '../../../application/messaging/messaging.ts';
 import { StoreUnavailable } from '../../../application/ports/event-store.ts';
 import { openSqliteReadStore } from '../../../infrastructure/read-store/sqlite/store.ts';
-import { eventually } from '../../support/eventually.ts';
+import { untilPasses } from '../../support/eventually.ts';
 import { faultyEvents } from '../../support/faults.ts';
 import { memoryStores, startNode } from '../../support/node.ts';
 import { handledUpTo, newSchedule } from '../../support/schedule.ts';
@@ -88,11 +88,11 @@ describe('the mention notifier', () => {
           },
           stopping.signal,
         );
-        await eventually(async () => {
+        await untilPasses(async () => {
           for (const name of ['bob', 'eve']) expect(await inbox(name)).to.have.length(1);
         });
         const end = await stores.events.end();
-        await eventually(async () => expect(await handledUpTo(store, 'mention-notifier')).to.equal(end));
+        await untilPasses(async () => expect(await handledUpTo(store, 'mention-notifier')).to.equal(end));
         expect(await inbox('bob')).to.have.length(1);
         stopping.abort();
         await done;

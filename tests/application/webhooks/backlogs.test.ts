@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { monotonic } from '../../../application/core/runtime/timers.ts';
 import type { EventStore, StoredEvent } from '../../../application/ports/event-store.ts';
 import { openSqliteReadStore } from '../../../infrastructure/read-store/sqlite/store.ts';
-import { eventually, gate, severalTicks } from '../../support/eventually.ts';
+import { gate, severalTicks, untilPasses } from '../../support/eventually.ts';
 import { type Fault, faultyEvents } from '../../support/faults.ts';
 import { memoryStores, startNode } from '../../support/node.ts';
 import { answered, deliveryOf, hook, running, writeSubscription } from './support.ts';
@@ -27,7 +27,7 @@ describe('A backlog of webhooks', () => {
     const sender = startNode({ ...stores, clock });
     const { end } = run(sender, { slots: 1 });
     await schedule('first', 'two');
-    await eventually(() => expect(calls).to.have.length(1));
+    await untilPasses(() => expect(calls).to.have.length(1));
     const ids: string[] = [];
     for (const name of ['a', 'b', 'c']) ids.push(await schedule(name));
     await writeSubscription(node, 'acme', { type: 'WebhookActivated', data });
@@ -41,7 +41,7 @@ describe('A backlog of webhooks', () => {
     const other = startNode({ ...stores, clock });
     const store = await openSqliteReadStore({ path: ':memory:' });
     const { end } = run(other, { owner: 'other', store });
-    await eventually(async () => {
+    await untilPasses(async () => {
       const fresh = startNode({ ...stores, clock });
       for (const id of ids) expect((await deliveryOf(fresh, 'acme', id)).status).to.equal('delivered');
     });
@@ -77,7 +77,7 @@ describe('A backlog of webhooks', () => {
     await village.replay(ids[0] ?? '', 'r');
     await severalTicks(50);
     release();
-    await eventually(() => expect(village.calls.length).to.be.at.least(1));
+    await untilPasses(() => expect(village.calls.length).to.be.at.least(1));
     await severalTicks(100);
     const attempts = village.calls
       .filter(({ call }) => call.headers['X-Service-Delivery'] === ids[0])
@@ -108,24 +108,24 @@ describe('A backlog of webhooks', () => {
     });
     run(node, { slots: 1 });
     const first = await schedule('first');
-    await eventually(async () => {
+    await untilPasses(async () => {
       const fresh = startNode({ ...stores, clock });
       expect((await deliveryOf(fresh, 'acme', first)).status).to.equal('delivered');
     });
     await severalTicks(100);
     const atOnce = await schedule('at once');
-    await eventually(() => expect(calls).to.have.length(2));
-    await eventually(async () => {
+    await untilPasses(() => expect(calls).to.have.length(2));
+    await untilPasses(async () => {
       const fresh = startNode({ ...stores, clock });
       expect((await deliveryOf(fresh, 'acme', atOnce)).status).to.equal('delivered');
     });
     await severalTicks(100);
     await schedule('holds the slot', 'two');
-    await eventually(() => expect(calls).to.have.length(3));
+    await untilPasses(() => expect(calls).to.have.length(3));
     const waits = await schedule('waits');
     await severalTicks(100);
     held.open();
-    await eventually(() => expect(calls).to.have.length(4));
+    await untilPasses(() => expect(calls).to.have.length(4));
     expect(readBefore).to.include(waits).and.not.to.include(atOnce);
   });
 
@@ -165,7 +165,7 @@ describe('A backlog of webhooks', () => {
       },
     };
     const { end } = run(startNode({ ...stores, clock, events }), { slots: 8 });
-    await eventually(() => expect(calls).to.have.length(4));
+    await untilPasses(() => expect(calls).to.have.length(4));
     await severalTicks(500);
     const ended = end();
     held.open();
@@ -188,7 +188,7 @@ describe('A backlog of webhooks', () => {
     const id = await schedule('fails');
     for (let nth = 0; nth < 300; nth += 1) await schedule(`${nth}`);
     run();
-    await eventually(async () => {
+    await untilPasses(async () => {
       expect((await deliveryOf(node, 'acme', id)).attempts).to.equal(2);
     });
     isOver = true;
@@ -202,7 +202,7 @@ describe('A backlog of webhooks', () => {
     const { end } = run();
     const ids: string[] = [];
     for (let nth = 0; nth < 6; nth += 1) ids.push(await schedule(`${nth}`));
-    await eventually(async () => {
+    await untilPasses(async () => {
       clock.advance(130 * MINUTE);
       for (const id of ids) expect((await deliveryOf(node, 'acme', id)).status).to.equal('dead');
     });
@@ -213,7 +213,7 @@ describe('A backlog of webhooks', () => {
     lag(4);
     const faults = Array.from({ length: 20 }, (_, nth): Fault => (nth < 12 ? 'unavailable before' : 'none'));
     run(startNode({ ...stores, clock, events: faultyEvents(stores.events, faults) }), { owner: 'other' });
-    await eventually(async () => {
+    await untilPasses(async () => {
       clock.advance(1000);
       const fresh = startNode({ ...stores, clock });
       for (const id of ids) expect((await deliveryOf(fresh, 'acme', id)).status).to.equal('delivered');

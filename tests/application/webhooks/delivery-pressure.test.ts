@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { DeliveryPressure } from '../../../application/webhooks/delivery-pressure.ts';
-import { eventually, severalTicks } from '../../support/eventually.ts';
+import { severalTicks, untilPasses } from '../../support/eventually.ts';
 import { answered, deliveryOf, running } from './support.ts';
 
 const START = 1_000_000;
@@ -62,14 +62,14 @@ describe('A webhook that is due', () => {
     });
     run();
     const id = await schedule('a');
-    await eventually(() => expect(calls).to.have.length(1));
+    await untilPasses(() => expect(calls).to.have.length(1));
     clock.advance(1_250);
     expect(pressure.delayOf('acme')).to.equal(500);
     expect(pressure.delayOf('globex')).to.equal(0);
     resolve();
-    await eventually(async () => expect((await deliveryOf(node, 'acme', id)).status).to.equal('delivered'));
+    await untilPasses(async () => expect((await deliveryOf(node, 'acme', id)).status).to.equal('delivered'));
     clock.advance(1_250);
-    await eventually(() => expect(pressure.delayOf('acme')).to.equal(0));
+    await untilPasses(() => expect(pressure.delayOf('acme')).to.equal(0));
   });
 
   it('does not count while its endpoint fails', async () => {
@@ -77,7 +77,7 @@ describe('A webhook that is due', () => {
     answer(() => answered(500));
     run();
     const id = await schedule('a');
-    await eventually(async () => expect((await deliveryOf(node, 'acme', id)).attempts).to.equal(1));
+    await untilPasses(async () => expect((await deliveryOf(node, 'acme', id)).attempts).to.equal(1));
     await severalTicks();
     // The next attempt is due, and its answer does not come until the end of the test.
     const { promise, resolve } = Promise.withResolvers<void>();
@@ -86,7 +86,7 @@ describe('A webhook that is due', () => {
       return answered(500);
     });
     clock.advance(60_000);
-    await eventually(() => expect(calls).to.have.length(2));
+    await untilPasses(() => expect(calls).to.have.length(2));
     clock.advance(30_000);
     expect(pressure.delayOf('acme')).to.equal(0);
     resolve();

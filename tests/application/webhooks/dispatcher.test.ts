@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { timeSlices } from '../../../application/core/concurrency/time-slices.ts';
 import type { EventStore } from '../../../application/ports/event-store.ts';
 import { busyFor } from '../../support/busy.ts';
-import { eventually, gate, severalTicks } from '../../support/eventually.ts';
+import { gate, severalTicks, untilPasses } from '../../support/eventually.ts';
 import { BEGINNING } from '../../support/given.ts';
 import { memoryStores, startNode } from '../../support/node.ts';
 import { answered, deliveryOf, hook, running, writeSubscription, writeTenant } from './support.ts';
@@ -18,7 +18,7 @@ describe('the webhook dispatcher', () => {
     run();
     const id = await schedule('a');
     for (let attempt = 1; attempt <= 5; attempt += 1) {
-      await eventually(async () => expect((await deliveryOf(node, 'acme', id)).attempts).to.equal(attempt));
+      await untilPasses(async () => expect((await deliveryOf(node, 'acme', id)).attempts).to.equal(attempt));
       await severalTicks();
       // The dispatcher sends nothing early: it sleeps until the due time, and wakes once a minute.
       const { dueAt } = await deliveryOf(node, 'acme', id);
@@ -27,7 +27,7 @@ describe('the webhook dispatcher', () => {
       await severalTicks();
       expect(calls).to.have.length(attempt);
       clock.advance(1);
-      await eventually(() => expect(calls).to.have.length(attempt + 1));
+      await untilPasses(() => expect(calls).to.have.length(attempt + 1));
     }
     // An attempt is due at a time after the failure of the one before, and is made in that millisecond.
     expect(calls.map(({ at }) => at - BEGINNING)).to.deep.equal([0, 1, 6, 36, 156].map((at) => at * MINUTE));
@@ -41,7 +41,7 @@ describe('the webhook dispatcher', () => {
     const { run, schedule, calls } = await started();
     run();
     await schedule('a');
-    await eventually(() => expect(calls).to.have.length(1));
+    await untilPasses(() => expect(calls).to.have.length(1));
     let done = 0;
     const works = Array.from({ length: 100 }, async () => {
       await timeSlices.of('acme', 'test').next();
@@ -49,7 +49,7 @@ describe('the webhook dispatcher', () => {
       done += 1;
     });
     await schedule('b');
-    await eventually(() => expect(calls).to.have.length(2));
+    await untilPasses(() => expect(calls).to.have.length(2));
     expect(done).to.equal(works.length);
     await Promise.all(works);
   });
@@ -59,8 +59,8 @@ describe('the webhook dispatcher', () => {
     answer(() => answered(500));
     run();
     await schedule('a');
-    await eventually(() => expect(calls).to.have.length(1));
-    await eventually(() => expect(clock.next()).to.be.within(1, MINUTE));
+    await untilPasses(() => expect(calls).to.have.length(1));
+    await untilPasses(() => expect(clock.next()).to.be.within(1, MINUTE));
     await severalTicks();
     const before = looks.count;
     await severalTicks(300);
@@ -73,16 +73,16 @@ describe('the webhook dispatcher', () => {
     answer(() => answered(500));
     run();
     const id = await schedule('a');
-    await eventually(async () => expect((await deliveryOf(node, 'acme', id)).attempts).to.equal(1));
+    await untilPasses(async () => expect((await deliveryOf(node, 'acme', id)).attempts).to.equal(1));
     const data = { subscription_id: 'one' };
     await writeSubscription(node, 'acme', { type: 'WebhookPaused', data: { ...data, reason: 'request' } });
     clock.advance(5 * MINUTE);
     await severalTicks(100);
     expect(calls).to.have.length(1);
     await schedule('b', 'two');
-    await eventually(() => expect(calls).to.have.length(2));
+    await untilPasses(() => expect(calls).to.have.length(2));
     await writeSubscription(node, 'acme', { type: 'WebhookActivated', data });
-    await eventually(() => expect(calls).to.have.length(3));
+    await untilPasses(() => expect(calls).to.have.length(3));
   });
 
   it('waits while the tenant is suspended, and continues when it is active', async () => {
@@ -96,7 +96,7 @@ describe('the webhook dispatcher', () => {
     await severalTicks(100);
     expect(calls, 'nothing is looked at again and again').to.deep.equal([]);
     await status('active');
-    await eventually(() => expect(calls).to.have.length(1));
+    await untilPasses(() => expect(calls).to.have.length(1));
   });
 
   it('sends deliveries of a subscription that this node has not seen yet, and drops none', async () => {
@@ -105,11 +105,11 @@ describe('the webhook dispatcher', () => {
     run();
     // From now on this node has cached the subscriptions without the third one.
     await schedule('a');
-    await eventually(() => expect(calls).to.have.length(1));
+    await untilPasses(() => expect(calls).to.have.length(1));
     const other = startNode({ ...stores, clock });
     await writeSubscription(other, 'acme', hook('three'));
     const id = await schedule('b', 'three');
-    await eventually(async () => expect((await deliveryOf(node, 'acme', id)).status).to.equal('delivered'));
+    await untilPasses(async () => expect((await deliveryOf(node, 'acme', id)).status).to.equal('delivered'));
     expect(await node.events.readAll({ filter: { types: ['DeliveryDropped'] } })).to.deep.equal([]);
   });
 
@@ -117,11 +117,11 @@ describe('the webhook dispatcher', () => {
     const { run, schedule, calls, hide, clock } = await started();
     run();
     await schedule('a');
-    await eventually(() => expect(calls).to.have.length(1));
+    await untilPasses(() => expect(calls).to.have.length(1));
     await severalTicks(100);
     hide(true);
     for (let nth = 0; nth < 4; nth += 1) await schedule(`${nth}`);
-    await eventually(() => expect(calls).to.have.length(5));
+    await untilPasses(() => expect(calls).to.have.length(5));
     await severalTicks(100);
     hide(false);
     clock.advance(5 * MINUTE);
@@ -133,7 +133,7 @@ describe('the webhook dispatcher', () => {
     const { run, schedule, calls, node, looks } = await started();
     run();
     await schedule('a');
-    await eventually(() => expect(calls).to.have.length(1));
+    await untilPasses(() => expect(calls).to.have.length(1));
     const dropped = async () =>
       (await node.events.readAll({ filter: { types: ['DeliveryDropped'] } })).length;
     await writeSubscription(node, 'acme', { type: 'WebhookDeleted', data: { subscription_id: 'one' } });
@@ -145,7 +145,7 @@ describe('the webhook dispatcher', () => {
     expect(looks.count).to.equal(before);
     for (let nth = 1; nth <= 3; nth += 1) {
       await schedule(`late ${nth}`);
-      await eventually(async () => expect(await dropped()).to.equal(nth));
+      await untilPasses(async () => expect(await dropped()).to.equal(nth));
     }
     expect(calls).to.have.length(1);
   });
@@ -155,17 +155,17 @@ describe('the webhook dispatcher', () => {
     answer(() => answered(500));
     run();
     for (let nth = 0; nth < 40; nth += 1) await schedule(`${nth}`);
-    await eventually(() => expect(calls.length).to.be.at.least(9));
+    await untilPasses(() => expect(calls.length).to.be.at.least(9));
     await severalTicks(200);
     const first = calls.length;
     expect(first, 'four at a time, and they pause').to.be.at.most(12);
     clock.advance(160);
-    await eventually(() => expect(calls.length).to.be.greaterThan(first));
+    await untilPasses(() => expect(calls.length).to.be.greaterThan(first));
     await severalTicks(200);
     expect(calls.length - first).to.be.at.most(4);
     answer(() => answered(200));
     clock.advance(160);
-    await eventually(() => {
+    await untilPasses(() => {
       clock.advance(1);
       expect(calls).to.have.length(40);
     });
@@ -176,9 +176,9 @@ describe('the webhook dispatcher', () => {
     answer(() => answered(500));
     run();
     const id = await schedule('a');
-    await eventually(async () => expect((await deliveryOf(node, 'acme', id)).attempts).to.equal(1));
+    await untilPasses(async () => expect((await deliveryOf(node, 'acme', id)).attempts).to.equal(1));
     await writeSubscription(node, 'acme', { type: 'WebhookDeleted', data: { subscription_id: 'one' } });
-    await eventually(async () => {
+    await untilPasses(async () => {
       const dropped = await node.events.readAll({ filter: { types: ['DeliveryDropped'] } });
       expect(dropped).to.have.length(1);
     });
@@ -195,15 +195,15 @@ describe('the webhook dispatcher', () => {
     );
     run();
     for (let i = 0; i < 10; i += 1) await schedule(`slow ${i}`);
-    await eventually(() => expect(open).to.have.length(4));
+    await untilPasses(() => expect(open).to.have.length(4));
     for (let i = 0; i < 20; i += 1) await schedule(`quick ${i}`, 'two');
-    await eventually(() => expect(calls.filter(({ call }) => call.url.includes('two'))).to.have.length(20));
+    await untilPasses(() => expect(calls.filter(({ call }) => call.url.includes('two'))).to.have.length(20));
     expect(open).to.have.length(4);
     for (let done = 0; done < 10; done += 1) {
-      await eventually(() => expect(open.length).to.be.greaterThan(done));
+      await untilPasses(() => expect(open.length).to.be.greaterThan(done));
       open[done]?.();
     }
-    await eventually(() => expect(calls).to.have.length(30));
+    await untilPasses(() => expect(calls).to.have.length(30));
   });
 
   it('makes further calls while successes are being recorded, up to sixteen at a time', async () => {
@@ -224,12 +224,12 @@ describe('the webhook dispatcher', () => {
     run();
     const ids: string[] = [];
     for (let nth = 0; nth < 30; nth += 1) ids.push(await schedule(`${nth}`));
-    await eventually(() => expect(calls).to.have.length(16));
+    await untilPasses(() => expect(calls).to.have.length(16));
     await severalTicks(100);
     expect(calls, 'what a crash would send again is bounded').to.have.length(16);
     expect(writing).to.equal(16);
     disk.open();
-    await eventually(async () => {
+    await untilPasses(async () => {
       for (const id of ids) expect((await deliveryOf(node, 'acme', id)).status).to.equal('delivered');
     });
     expect(calls, 'each is called once').to.have.length(30);
@@ -243,7 +243,7 @@ describe('the webhook dispatcher', () => {
     for (const id of ids) node.states.drop(`acme.delivery-${id}`);
     lag(300);
     run();
-    await eventually(async () => {
+    await untilPasses(async () => {
       const recorded = await node.events.readAll({ filter: { types: ['DeliverySucceeded'] }, limit: 2000 });
       expect(recorded).to.have.length(700);
     });
@@ -257,7 +257,7 @@ describe('the webhook dispatcher', () => {
     const { end } = run();
     const ids: string[] = [];
     for (let i = 0; i < 6; i += 1) ids.push(await schedule(`${i}`));
-    await eventually(async () => {
+    await untilPasses(async () => {
       clock.advance(130 * MINUTE);
       for (const id of ids) expect((await deliveryOf(node, 'acme', id)).status).to.equal('dead');
     });
@@ -274,7 +274,7 @@ describe('the webhook dispatcher', () => {
     const shuffled = [3, 0, 5, 1, 4, 2];
     for (const at of shuffled) await replay(ids[at] ?? '', 'r', `order ${at}`);
     run(node, { owner: 'another' });
-    await eventually(() => expect(calls).to.have.length(6));
+    await untilPasses(() => expect(calls).to.have.length(6));
     expect(calls.map(({ call }) => String(call.body))).to.deep.equal(['0', '1', '2', '3', '4', '5']);
   });
 
@@ -283,13 +283,13 @@ describe('the webhook dispatcher', () => {
     answer(() => answered(503));
     const first = run();
     const id = await schedule('a');
-    await eventually(async () => expect((await deliveryOf(node, 'acme', id)).attempts).to.equal(1));
+    await untilPasses(async () => expect((await deliveryOf(node, 'acme', id)).attempts).to.equal(1));
     await first.end();
     clock.advance(2 * MINUTE);
     answer(() => answered(200));
     const other = startNode({ ...stores, clock });
     run(other, { owner: 'other' });
-    await eventually(async () => expect((await deliveryOf(other, 'acme', id)).status).to.equal('delivered'));
+    await untilPasses(async () => expect((await deliveryOf(other, 'acme', id)).status).to.equal('delivered'));
     expect(calls.map(({ call }) => call.headers['X-Service-Attempt'])).to.deep.equal(['1', '2']);
   });
 });

@@ -1,7 +1,7 @@
 import { createHmac, randomBytes } from 'node:crypto';
 import { expect } from 'chai';
 import type { EventStore } from '../../../application/ports/event-store.ts';
-import { eventually, severalTicks } from '../../support/eventually.ts';
+import { severalTicks, untilPasses } from '../../support/eventually.ts';
 import { startNode, type TestNode } from '../../support/node.ts';
 import { answered, deliveryOf, running, writeSubscription } from './support.ts';
 
@@ -26,7 +26,7 @@ describe('A dispatched webhook', () => {
     run();
     const body = 'größer 😀\r\n.';
     const id = await schedule(body);
-    await eventually(() => expect(calls).to.have.length(1));
+    await untilPasses(() => expect(calls).to.have.length(1));
     const [{ call } = expect.fail('nothing was sent')] = calls;
     expect(call).to.deep.include({ method: 'POST', url: 'https://one.example/', timeoutMs: 10_000 });
     expect(call.maxResponseBytes).to.equal(16 * 1024);
@@ -52,14 +52,14 @@ describe('A dispatched webhook', () => {
     await writeSubscription(node, 'acme', rotatedTo('whsec_new', clock.now() + 1));
     run();
     await schedule('a');
-    await eventually(() => expect(calls).to.have.length(1));
+    await untilPasses(() => expect(calls).to.have.length(1));
     expect(calls[0]?.call.headers).to.deep.include({
       'X-Service-Signature': signed('whsec_new', 'a'),
       'X-Service-Signature-Previous': signed('whsec_one', 'a'),
     });
     clock.advance(1);
     await schedule('b');
-    await eventually(() => expect(calls).to.have.length(2));
+    await untilPasses(() => expect(calls).to.have.length(2));
     expect(calls[1]?.call.headers).not.to.have.property('X-Service-Signature-Previous');
   });
 
@@ -67,7 +67,7 @@ describe('A dispatched webhook', () => {
     const { run, schedule, calls, stores, clock } = await started();
     const ids = [await schedule('short'), await schedule('long', 'one', 'acme', LONG)];
     run(startNode({ ...stores, clock }));
-    await eventually(() => expect(calls).to.have.length(2));
+    await untilPasses(() => expect(calls).to.have.length(2));
     const bodies = new Map(
       calls.map(({ call }) => [call.headers['X-Service-Delivery'], Buffer.from(call.body ?? '').toString()]),
     );
@@ -93,7 +93,7 @@ describe('A dispatched webhook', () => {
     await schedule('long', 'one', 'acme', LONG);
     const sender = startNode({ ...stores, clock, events });
     run(sender);
-    await eventually(() => expect(isRead).to.equal(true));
+    await untilPasses(() => expect(isRead).to.equal(true));
     return village;
   };
 
@@ -102,7 +102,7 @@ describe('A dispatched webhook', () => {
     const { calls } = await readingSlowly((sender) =>
       writeSubscription(sender, 'acme', { type: 'WebhookChanged', data }),
     );
-    await eventually(() => expect(calls).to.have.length(1));
+    await untilPasses(() => expect(calls).to.have.length(1));
     expect(calls[0]?.call.url).to.equal('https://later.example/');
   });
 
@@ -110,7 +110,7 @@ describe('A dispatched webhook', () => {
     const { calls } = await readingSlowly((sender) =>
       writeSubscription(sender, 'acme', rotatedTo('whsec_new', 0)),
     );
-    await eventually(() => expect(calls).to.have.length(1));
+    await untilPasses(() => expect(calls).to.have.length(1));
     expect(calls[0]?.call.headers['X-Service-Signature']).to.equal(signed('whsec_new', LONG));
   });
 
@@ -120,7 +120,7 @@ describe('A dispatched webhook', () => {
       writeSubscription(sender, 'acme', { type: 'WebhookPaused', data }),
     );
     await schedule('b', 'two');
-    await eventually(() => expect(calls).to.have.length(1));
+    await untilPasses(() => expect(calls).to.have.length(1));
     await severalTicks(100);
     expect(calls.map(({ call }) => call.url)).to.deep.equal(['https://two.example/']);
   });
@@ -129,11 +129,11 @@ describe('A dispatched webhook', () => {
     const { run, schedule, calls, node } = await started();
     run();
     await schedule('a');
-    await eventually(() => expect(calls).to.have.length(1));
+    await untilPasses(() => expect(calls).to.have.length(1));
     await node.keys.destroy('acme/webhook-one');
     await schedule('b');
     await schedule('c', 'two');
-    await eventually(() => expect(calls).to.have.length(2));
+    await untilPasses(() => expect(calls).to.have.length(2));
     await severalTicks(100);
     expect(calls.map(({ call }) => call.url)).to.deep.equal(['https://one.example/', 'https://two.example/']);
   });
@@ -143,7 +143,7 @@ describe('A dispatched webhook', () => {
     run();
     for (const [nth, hook] of ['one', 'two', 'one'].entries()) {
       await schedule(`${nth}`, hook);
-      await eventually(() => expect(calls).to.have.length(nth + 1));
+      await untilPasses(() => expect(calls).to.have.length(nth + 1));
     }
     expect(calls.map(({ call }) => call.reuse)).to.deep.equal(['acme/one', 'acme/two', 'acme/one']);
   });
@@ -158,7 +158,7 @@ describe('A dispatched webhook', () => {
     answer(() => ({ kind: 'answered', status: 400, headers: {}, body, truncated: false }));
     run();
     const id = await schedule('a');
-    const { lastError } = await eventually(async () => {
+    const { lastError } = await untilPasses(async () => {
       const delivery = await deliveryOf(node, 'acme', id);
       expect(delivery.attempts).to.equal(1);
       return delivery;
@@ -173,7 +173,7 @@ describe('A dispatched webhook', () => {
     answer(() => answered(500));
     const first = run();
     const ids = [await schedule('a'), await schedule('b')];
-    await eventually(async () => {
+    await untilPasses(async () => {
       clock.advance(130 * MINUTE);
       for (const id of ids) expect((await deliveryOf(node, 'acme', id)).status).to.equal('dead');
     });
@@ -191,7 +191,7 @@ describe('A dispatched webhook', () => {
         ),
     };
     run(startNode({ ...stores, clock, events: torn }), { owner: 'other' });
-    await eventually(() => {
+    await untilPasses(() => {
       clock.advance(1000);
       expect(calls.map(({ call }) => call.headers['X-Service-Delivery'])).to.deep.equal([ids[1]]);
     });

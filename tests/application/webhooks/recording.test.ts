@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import type { EventStore } from '../../../application/ports/event-store.ts';
 import type { OutboundAnswer } from '../../../application/ports/outbound-http.ts';
 import { openSqliteReadStore } from '../../../infrastructure/read-store/sqlite/store.ts';
-import { eventually, gate, severalTicks } from '../../support/eventually.ts';
+import { gate, severalTicks, untilPasses } from '../../support/eventually.ts';
 import { type Fault, faultyEvents } from '../../support/faults.ts';
 import { startNode, type TestNode } from '../../support/node.ts';
 import { type Answers, answered, deliveryOf, running } from './support.ts';
@@ -34,7 +34,7 @@ describe('The record of a dispatched attempt', () => {
     for (let nth = 0; nth < 12; nth += 1) ids.push(await schedule(`${nth}`));
     const sender = startNode({ ...stores, clock });
     run(sender);
-    await eventually(async () => expect(await recorded(sender)).to.have.length(12));
+    await untilPasses(async () => expect(await recorded(sender)).to.have.length(12));
     // Another node folds the log and checks the hashes of each stream.
     const other = startNode({ ...stores, clock });
     for (const [nth, id] of ids.entries()) {
@@ -59,7 +59,7 @@ describe('The record of a dispatched attempt', () => {
       answer(() => answered(500));
       const id = await schedule('a');
       const { end } = run(startNode({ ...stores, clock, events: faultyEvents(stores.events, faults) }));
-      await eventually(async () => expect(await recorded(node)).to.have.length(1));
+      await untilPasses(async () => expect(await recorded(node)).to.have.length(1));
       await end();
       expect(await deliveryOf(startNode({ ...stores, clock }), 'acme', id)).to.deep.include({
         attempts: 1,
@@ -74,11 +74,11 @@ describe('The record of a dispatched attempt', () => {
     const id = await schedule('a');
     const gone = Array.from({ length: 50 }, (): Fault => 'unavailable before');
     const { end } = run(startNode({ ...stores, clock, events: faultyEvents(stores.events, gone) }));
-    await eventually(() => expect(calls.length).to.be.at.least(1));
+    await untilPasses(() => expect(calls.length).to.be.at.least(1));
     await end();
     const before = calls.length;
     run(node, { owner: 'other' });
-    await eventually(async () => expect((await deliveryOf(node, 'acme', id)).status).to.equal('delivered'));
+    await untilPasses(async () => expect((await deliveryOf(node, 'acme', id)).status).to.equal('delivered'));
     expect(calls.length).to.equal(before + 1);
     expect(new Set(calls.map(({ call }) => call.headers['X-Service-Attempt']))).to.deep.equal(new Set(['1']));
     expect(await deliveryOf(node, 'acme', id)).to.deep.include({ attempts: 1 });
@@ -94,11 +94,11 @@ describe('The record of a dispatched attempt', () => {
     const ids: string[] = [];
     for (let nth = 0; nth < 4; nth += 1) ids.push(await schedule(`${nth}`));
     run();
-    await eventually(() => expect(calls).to.have.length(4));
+    await untilPasses(() => expect(calls).to.have.length(4));
     answer(() => answered(200));
     const other = startNode({ ...stores, clock });
     run(other, { owner: 'other', store: await ownLeases() });
-    await eventually(async () => expect(await recorded(other)).to.have.length(4));
+    await untilPasses(async () => expect(await recorded(other)).to.have.length(4));
     slow.open();
     await severalTicks(200);
     expect(calls).to.have.length(8);
@@ -119,10 +119,10 @@ describe('The record of a dispatched attempt', () => {
     const ids: string[] = [];
     for (let nth = 0; nth < 4; nth += 1) ids.push(await schedule(`${nth}`));
     run();
-    await eventually(() => expect(calls).to.have.length(4));
+    await untilPasses(() => expect(calls).to.have.length(4));
     await replay(ids[1] ?? '', 'r');
     slow.open();
-    await eventually(() => {
+    await untilPasses(() => {
       clock.advance(1);
       expect(calls).to.have.length(5);
     });
@@ -130,7 +130,7 @@ describe('The record of a dispatched attempt', () => {
       'X-Service-Delivery': ids[1],
       'X-Service-Attempt': '2',
     });
-    await eventually(async () => {
+    await untilPasses(async () => {
       const attempts = [];
       for (const id of ids) attempts.push((await deliveryOf(node, 'acme', id)).attempts);
       expect(attempts).to.deep.equal([1, 2, 1, 1]);
@@ -152,12 +152,12 @@ describe('The record of a dispatched attempt', () => {
     const id = await schedule('a');
     const sender = startNode({ ...stores, clock, events });
     run(sender);
-    await eventually(() => expect(calls).to.have.length(1));
+    await untilPasses(() => expect(calls).to.have.length(1));
     await severalTicks(50);
     expect((await deliveryOf(sender, 'acme', id)).status).to.equal('pending');
     expect(await recorded(node)).to.deep.equal([]);
     disk.open();
-    await eventually(async () => {
+    await untilPasses(async () => {
       const fresh = startNode({ ...stores, clock });
       expect((await deliveryOf(fresh, 'acme', id)).status).to.equal('delivered');
     });
@@ -168,8 +168,8 @@ describe('The record of a dispatched attempt', () => {
     run();
     const ids: string[] = [];
     for (let nth = 0; nth < 20; nth += 1) ids.push(await schedule(`${nth}`));
-    await eventually(async () => expect(await recorded(node)).to.have.length(20));
-    await eventually(() => {
+    await untilPasses(async () => expect(await recorded(node)).to.have.length(20));
+    await untilPasses(() => {
       for (const id of ids) expect(node.states.cached(`acme.delivery-${id}`)).to.equal(undefined);
     });
   });
@@ -187,7 +187,7 @@ describe('The record of a dispatched attempt', () => {
           const ids: string[] = [];
           for (const nth of outcomes.keys()) ids.push(await schedule(`${nth}`));
           const { end } = run(startNode({ ...stores, clock, events: faultyEvents(stores.events, faults) }));
-          await eventually(async () => {
+          await untilPasses(async () => {
             clock.advance(1000);
             expect(await recorded(node)).to.have.length(outcomes.length);
           });

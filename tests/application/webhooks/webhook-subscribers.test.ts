@@ -6,7 +6,7 @@ import { deadLetterCounter } from '../../../application/webhooks/webhook-subscri
 import { type DeliveryEvent, deliveryStream } from '../../../domain/webhooks/delivery.ts';
 import { SUBSCRIPTIONS, subscriptionsStream } from '../../../domain/webhooks/subscription.ts';
 import { openSqliteReadStore } from '../../../infrastructure/read-store/sqlite/store.ts';
-import { eventually } from '../../support/eventually.ts';
+import { untilPasses } from '../../support/eventually.ts';
 import { startNode, type TestNode } from '../../support/node.ts';
 import { newSchedule } from '../../support/schedule.ts';
 import { cause, dispatching } from './support.ts';
@@ -176,7 +176,7 @@ describe('the dead-letter counter', () => {
             }
             // Some runs of events are delivered together with the run before, some alone.
             if (step % 3 !== 1 || step === runs.length - 1)
-              await eventually(() => expect(reached >= last).to.equal(true));
+              await untilPasses(() => expect(reached >= last).to.equal(true));
           }
           stopping.abort();
           await done;

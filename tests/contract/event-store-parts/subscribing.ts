@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import type { EventBatch } from '../../../application/core/subscriptions/log-follower.ts';
 import type { Position, StoredEvent } from '../../../application/ports/event-store.ts';
-import { eventually } from '../../support/eventually.ts';
+import { untilPasses } from '../../support/eventually.ts';
 import { type Context, events, follow, followerOf, idsOf, race } from './helpers.ts';
 
 /** The process's follower over the store's pages and wake-ups. */
@@ -127,7 +127,7 @@ export function subscribingTests({ store, prefix, fixture }: Context): void {
         isCaughtUp ||= batch.caughtUp;
       });
       await store().append(`${prefix()}s-1`, 'any', events(4));
-      await eventually(() => expect(isCaughtUp).to.equal(true));
+      await untilPasses(() => expect(isCaughtUp).to.equal(true));
       waiting.abort();
       await running;
 

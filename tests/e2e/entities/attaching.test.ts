@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { eventually } from '../../support/eventually.ts';
+import { untilPasses } from '../../support/eventually.ts';
 import { endWorld, type Member, sharedWorld, type TestTenant, type World } from '../../support/world.ts';
 import { publish } from '../workflow/support.ts';
 import { at, change, create, define, ENTITIES, entity, type Record, read, records } from './support.ts';
@@ -25,7 +25,7 @@ describe('Attaching a workflow to an existing entity', () => {
   const attach = (name: string, workflow: string | null) =>
     admin.api.patch(`${ENTITIES}/${name}`, { workflow });
   const withJob = (made: Record) =>
-    eventually(async () => {
+    untilPasses(async () => {
       const found = await read(admin, made);
       expect(found).to.deep.include({ state: 'draft', job_id: made.id });
       return found;

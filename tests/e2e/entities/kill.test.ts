@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { eventually } from '../../support/eventually.ts';
+import { untilPasses } from '../../support/eventually.ts';
 import { endWorld, type Member, startWorld, type World } from '../../support/world.ts';
 import { at, create, define, pointing, records, remove } from './support.ts';
 
@@ -61,7 +61,7 @@ describe('kill -9 during a deletion', () => {
       );
       await killAfter(ms);
       const answered = await deleting;
-      await eventually(async () => {
+      await untilPasses(async () => {
         const status = await statusOf(customer, root.id);
         const expected = status === 404 ? 0 : 2 * SIDE;
         expect(await pointers(root.id)).to.equal(expected);
@@ -80,13 +80,13 @@ describe('kill -9 during a deletion', () => {
     const deleting = remove(ada, root).catch(() => undefined);
     await killAfter(90);
     await deleting;
-    await eventually(async () => {
+    await untilPasses(async () => {
       expect(await statusOf(customer, root.id)).to.equal(200);
       expect(await pointers(root.id)).to.equal(2 * SIDE);
     });
     expect((await remove(ada, root)).error).to.equal('in_use');
     expect((await remove(ada, last)).status).to.equal(204);
     expect((await remove(ada, root)).status).to.equal(204);
-    await eventually(async () => expect(await pointers(root.id)).to.equal(0));
+    await untilPasses(async () => expect(await pointers(root.id)).to.equal(0));
   }).timeout(60_000);
 });

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { expect } from 'chai';
 import { activeExtension, loadExtension, mintToken } from '../../support/delegation.ts';
-import { eventually, severalTicks } from '../../support/eventually.ts';
+import { severalTicks, untilPasses } from '../../support/eventually.ts';
 import { notifications } from '../../support/shapes.ts';
 import {
   endWorld,
@@ -63,7 +63,7 @@ describe('Notes', () => {
     const body = `${token(ben)} and ${token(ben)} and ${token(ada)} ${'x'.repeat(200)}`;
     const made = await add(ada, body);
     expect(made.body).to.equal(body);
-    const raised = await eventually(async () => {
+    const raised = await untilPasses(async () => {
       const found = (await bell(ben)).filter(({ note_id }) => note_id === made.id);
       expect(found).to.have.length(1);
       return found[0];
@@ -88,7 +88,9 @@ describe('Notes', () => {
     const body = `${token(former)} ${token(stranger)} ${token(ben)}`;
     const made = await add(ada, body);
     expect(made.body).to.equal(body);
-    await eventually(async () => expect((await bell(ben)).map(({ note_id }) => note_id)).to.include(made.id));
+    await untilPasses(async () =>
+      expect((await bell(ben)).map(({ note_id }) => note_id)).to.include(made.id),
+    );
     expect(await bell(stranger)).to.deep.equal([]);
   });
 
@@ -153,7 +155,7 @@ describe('Notes', () => {
     ]);
     expect(one.as(note, 201)).to.deep.equal(two.as(note, 201));
     const { id } = one.as(note, 201);
-    await eventually(async () =>
+    await untilPasses(async () =>
       expect((await bell(ben)).filter(({ note_id }) => note_id === id)).to.have.length(1),
     );
   });

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { eventually } from '../../support/eventually.ts';
+import { untilPasses } from '../../support/eventually.ts';
 import { newDataFolder, type Server, startServer } from '../../support/server.ts';
 import { endWorld, type Member, startWorld, type World } from '../../support/world.ts';
 import {
@@ -63,7 +63,7 @@ describe('Records of two processes on one data folder', () => {
       for (const { status } of written) expect([200, 422]).to.include(status);
       const filter = FIELDS.map((field) => `${field} == "${target.id}"`).join(' || ');
       const latest = [deleted, ...written].map((answer) => answer.header('x-event-position') ?? '');
-      await eventually(async () => {
+      await untilPasses(async () => {
         const found = (await seenAt(here, node, filter, latest.sort().at(-1) || '0')).as(records);
         const expected = deleted.status === 204 ? 0 : written.filter(({ status }) => status === 200).length;
         expect(found).to.have.length(expected);

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { expect } from 'chai';
 import { z } from 'zod';
-import { eventually } from '../../support/eventually.ts';
+import { untilPasses } from '../../support/eventually.ts';
 import { endWorld, type Member, sharedWorld, type TestTenant, type World } from '../../support/world.ts';
 import {
   at,
@@ -187,7 +187,7 @@ describe('References', () => {
     }
     expect((await remove(ada, target)).status).to.equal(204);
     const filter = encodeURIComponent(`customer == "${target.id}" || billed_to == "${target.id}"`);
-    await eventually(async () => {
+    await untilPasses(async () => {
       expect((await ada.api.get(`${at(order)}?filter=${filter}`)).as(records)).to.have.length(0);
     });
     const stays = encodeURIComponent('title.startsWith("stays ")');
@@ -215,7 +215,7 @@ describe('References', () => {
       const found = () => ada.api.get(`${at(order)}?filter=${encodeURIComponent(pointsTo)}`);
       if (deleted.status === 204) {
         await gone(target);
-        await eventually(async () => expect((await found()).as(records)).to.deep.equal([]));
+        await untilPasses(async () => expect((await found()).as(records)).to.deep.equal([]));
       } else {
         const written = answers.filter(({ status }) => status !== 422).length;
         expect((await found()).as(records)).to.have.length(written);
@@ -238,7 +238,7 @@ describe('References', () => {
       const answers = await Promise.all(ring.map((each) => remove(ada, each)));
       expect(answers.map(({ status }) => status)).to.include(204);
       for (const { status } of answers) expect([204, 404]).to.include(status);
-      await eventually(() => gone(...ring));
+      await untilPasses(() => gone(...ring));
     }
   }).timeout(30_000);
 });

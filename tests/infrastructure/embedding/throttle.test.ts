@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { EmbeddingThrottle, restAfter } from '../../../infrastructure/embedding/throttle.ts';
-import { eventually } from '../../support/eventually.ts';
+import { untilPasses } from '../../support/eventually.ts';
 
 describe('The throttle of background embedding', () => {
   it('pauses fifteen times as long as the work, only while the main thread is busy', () => {
@@ -24,7 +24,7 @@ describe('The throttle of background embedding', () => {
     await new Promise((resolve) => setTimeout(resolve, 20));
     pace.ended();
     expect(pace.rests).to.equal(true);
-    await eventually(() => expect(told).to.equal(1));
+    await untilPasses(() => expect(told).to.equal(1));
     pace.ended();
     expect(pace.rests, 'questions do not make it rest').to.equal(false);
   });
@@ -45,7 +45,7 @@ describe('The throttle of background embedding', () => {
     pace.began();
     await new Promise((resolve) => setTimeout(resolve, 400));
     pace.ended();
-    await eventually(() => expect(told).to.equal(1));
+    await untilPasses(() => expect(told).to.equal(1));
     expect(looks, 'a whole rest has fifty looks').to.equal(6);
     expect(pace.rests).to.equal(false);
   });
@@ -69,7 +69,7 @@ describe('The throttle of background embedding', () => {
   it('does not rest while the main thread is idle', async () => {
     const pace = new EmbeddingThrottle(() => undefined);
     // A thread that waits for a processor counts as busy, so a single try depends on the machine.
-    await eventually(async () => {
+    await untilPasses(async () => {
       pace.close();
       pace.began();
       await new Promise((resolve) => setTimeout(resolve, 100));

@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net';
 import { gunzipSync, gzipSync } from 'node:zlib';
 import { expect } from 'chai';
-import { eventually, rejection, severalTicks } from '../../support/eventually.ts';
+import { rejection, severalTicks, untilPasses } from '../../support/eventually.ts';
 import { listen } from '../../support/identity-provider.ts';
 import { answered, CALL, call, guard, HEAD, rawServer, stopServers } from './exchange-support.ts';
 
@@ -43,7 +43,7 @@ describe('An answer', () => {
     const answer = answered(await call(server.origin, { maxResponseBytes: 16_384 }));
     expect(answer).to.include({ status: 200, truncated: true });
     expect(answer.body).to.have.lengthOf(16_384);
-    await eventually(() => expect(server.sockets.size, 'the connection is closed').to.equal(0));
+    await untilPasses(() => expect(server.sockets.size, 'the connection is closed').to.equal(0));
     expect(written, 'the rest was not taken').to.be.lessThan(20_000_000);
   });
 
@@ -125,7 +125,7 @@ describe('The deadline of an exchange', () => {
       reason: 'timeout',
       message: 'There was no answer in time.',
     });
-    await eventually(() => expect(server.sockets.size, 'the connection is closed').to.equal(0));
+    await untilPasses(() => expect(server.sockets.size, 'the connection is closed').to.equal(0));
   };
 
   const drip = (socket: Socket, text: string): void => {
@@ -172,10 +172,10 @@ describe('The deadline of an exchange', () => {
     const silent = await rawServer(() => undefined);
     const stop = new AbortController();
     const waiting = guard().request({ ...CALL, url: silent.origin }, stop.signal);
-    await eventually(() => expect(silent.heard).to.have.lengthOf(1));
+    await untilPasses(() => expect(silent.heard).to.have.lengthOf(1));
     stop.abort(why);
     expect(await rejection(waiting)).to.equal(why);
-    await eventually(() => expect(silent.sockets.size).to.equal(0));
+    await untilPasses(() => expect(silent.sockets.size).to.equal(0));
     expect(await rejection(guard().request({ ...CALL, url: silent.origin }, stop.signal))).to.equal(why);
     expect(silent.heard, 'nothing is sent for who has given up before').to.have.lengthOf(1);
   });

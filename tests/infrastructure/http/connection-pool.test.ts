@@ -7,7 +7,7 @@ import { Connection } from '../../../infrastructure/http/connection.ts';
 import { ConnectionPool } from '../../../infrastructure/http/connection-pool.ts';
 import { type GuardOptions, guardedHttp } from '../../../infrastructure/http/guarded-http.ts';
 import { type Authority, makeAuthority } from '../../support/certificates.ts';
-import { eventually, severalTicks } from '../../support/eventually.ts';
+import { severalTicks, untilPasses } from '../../support/eventually.ts';
 
 const CALL = {
   method: 'POST',
@@ -55,7 +55,7 @@ describe('Kept connections', () => {
     servers.push(server);
     const found = server.address();
     if (found === null || typeof found === 'string') throw new Error('no port');
-    const closed = () => eventually(() => expect(sockets.size, 'connections are closed').to.equal(0));
+    const closed = () => untilPasses(() => expect(sockets.size, 'connections are closed').to.equal(0));
     return { origin: `http://${host}:${found.port}`, port: found.port, sockets, heard, seen, closed };
   };
 
@@ -166,7 +166,7 @@ describe('Kept connections', () => {
     const waiting = http
       .request({ ...CALL, url: server.origin }, stop.signal)
       .catch((error: unknown) => error);
-    await eventually(() => expect(server.heard).to.have.lengthOf(4));
+    await untilPasses(() => expect(server.heard).to.have.lengthOf(4));
     stop.abort('enough');
     expect(await waiting).to.equal('enough');
     await server.closed();
@@ -248,10 +248,10 @@ describe('Kept connections', () => {
     });
     const http = guard();
     const calls = Array.from({ length: 7 }, () => http.request({ ...CALL, url: server.origin }));
-    await eventually(() => expect(waiting).to.have.lengthOf(7));
+    await untilPasses(() => expect(waiting).to.have.lengthOf(7));
     for (const socket of waiting) socket.write(OK);
     await Promise.all(calls);
-    await eventually(() => expect(server.sockets.size).to.equal(4));
+    await untilPasses(() => expect(server.sockets.size).to.equal(4));
     for (const socket of server.sockets) socket.destroy();
   });
 

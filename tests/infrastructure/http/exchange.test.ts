@@ -1,6 +1,6 @@
 import { createServer } from 'node:net';
 import { expect } from 'chai';
-import { eventually, severalTicks } from '../../support/eventually.ts';
+import { severalTicks, untilPasses } from '../../support/eventually.ts';
 import { listen } from '../../support/identity-provider.ts';
 import { answered, CALL, call, guard, HEAD, rawServer, stopServers } from './exchange-support.ts';
 
@@ -86,7 +86,7 @@ describe('An exchange', () => {
     const http = guard();
     for (let round = 1; round <= 3; round += 1) {
       expect(answered(await http.request({ ...CALL, url: server.origin })).body.toString()).to.equal('ok');
-      await eventually(() => expect(server.sockets.size).to.equal(0));
+      await untilPasses(() => expect(server.sockets.size).to.equal(0));
       expect(server.heard).to.have.lengthOf(round);
     }
   });

@@ -3,7 +3,7 @@ import { createServer, type TLSSocket } from 'node:tls';
 import { expect } from 'chai';
 import { guardedHttp } from '../../../infrastructure/http/guarded-http.ts';
 import { type Authority, makeAuthority } from '../../support/certificates.ts';
-import { eventually } from '../../support/eventually.ts';
+import { untilPasses } from '../../support/eventually.ts';
 
 describe('A TLS exchange', () => {
   const CALL = { method: 'POST', headers: {}, body: 'x', timeoutMs: 5_000, maxResponseBytes: 100 } as const;
@@ -114,6 +114,6 @@ describe('A TLS exchange', () => {
     const silent = await opened(createPlainServer((socket) => socket.resume()));
     const answer = await call('hooks.example', silent, { timeoutMs: 100 });
     expect(answer).to.include({ kind: 'failed', reason: 'timeout' });
-    await eventually(() => expect(sockets.size, 'the connection is closed').to.equal(0));
+    await untilPasses(() => expect(sockets.size, 'the connection is closed').to.equal(0));
   });
 });

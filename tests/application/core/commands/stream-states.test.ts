@@ -4,7 +4,7 @@ import { UndecodableEvent } from '../../../../application/core/events/upcasting.
 import type { EventStore } from '../../../../application/ports/event-store.ts';
 import { BOOK, bookEvents, bookStream, close, write } from '../../../support/book.ts';
 import { busyFor } from '../../../support/busy.ts';
-import { eventually, gate, rejection } from '../../../support/eventually.ts';
+import { gate, rejection, untilPasses } from '../../../support/eventually.ts';
 import { memoryStores, startNode } from '../../../support/node.ts';
 
 const definitions = bookEvents;
@@ -168,7 +168,7 @@ describe('folded states', () => {
     };
     const node = nodeOver({ ...stores, snapshots: broken });
     expect((await node.states.load('acme', bookStream, 'one')).state.count).to.equal(120);
-    await eventually(() =>
+    await untilPasses(() =>
       expect(node.logger.lines.map((line) => line.message)).to.deep.equal([
         'a snapshot could not be read; folding from the first event',
         'a snapshot could not be written',

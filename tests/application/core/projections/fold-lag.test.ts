@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { BackgroundScheduler } from '../../../../application/core/concurrency/background-scheduler.ts';
 import { FoldLag } from '../../../../application/core/projections/fold-lag.ts';
 import type { Position } from '../../../../application/ports/event-store.ts';
-import { eventually } from '../../../support/eventually.ts';
+import { untilPasses } from '../../../support/eventually.ts';
 import { useFakeClock } from '../../../support/fake-timers.ts';
 
 const isPosition = (text: string): text is Position => /^p\d{6}$/.test(text);
@@ -79,7 +79,7 @@ describe('The lag of folded read models', () => {
       granted += 1;
       quantum.end();
     });
-    await eventually(() => {
+    await untilPasses(() => {
       clock.pass(1);
       expect(granted).to.be.within(2, 39);
     });

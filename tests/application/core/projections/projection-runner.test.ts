@@ -3,7 +3,7 @@ import type { ProjectionRunner } from '../../../../application/core/projections/
 import type { ReadStore } from '../../../../application/ports/read-store.ts';
 import { requestRetry } from '../../../../domain/operations/operations.ts';
 import { causeOf } from '../../../support/book.ts';
-import { eventually, refusalCode } from '../../../support/eventually.ts';
+import { refusalCode, untilPasses } from '../../../support/eventually.ts';
 import {
   poison,
   type ReadModelKit,
@@ -33,9 +33,9 @@ const running = (() => {
 })();
 
 const answered = (kit: ReadModelKit, tag: string, expected: readonly string[] | undefined) =>
-  eventually(async () => expect(await kit.tally('acme', at(tag))).to.deep.equal(expected));
+  untilPasses(async () => expect(await kit.tally('acme', at(tag))).to.deep.equal(expected));
 const active = (kit: ReadModelKit, tag: string) =>
-  eventually(async () =>
+  untilPasses(async () =>
     expect(await kit.store.activeGeneration('tallies')).to.deep.equal({ active: tag, building: undefined }),
   );
 
@@ -66,7 +66,7 @@ describe('a projection runner', () => {
       decide: () => [{ type: 'BookReopened', data: {} }],
     });
     const end = await kit.events.end();
-    await eventually(async () => expect((await kit.store.state(at('v1'))).checkpoint).to.equal(end));
+    await untilPasses(async () => expect((await kit.store.state(at('v1'))).checkpoint).to.equal(end));
   };
 
   it('stores its checkpoint soon, also without events to fold', async () => {
@@ -109,7 +109,7 @@ describe('a projection runner', () => {
     // Another owner holds the new generation’s lease, so that its building can be observed.
     const held = await takeLease(kit.store, at('v2'), 'somebody');
     running(kit.runner({ version: 2, name: 'new', retirementMs: 50 }));
-    await eventually(async () =>
+    await untilPasses(async () =>
       expect(await kit.store.activeGeneration('tallies')).to.deep.equal({ active: 'v1', building: 'v2' }),
     );
     expect(await kit.tally('acme', at('v1'))).to.deep.equal(['a1']);
@@ -152,7 +152,7 @@ describe('a projection runner', () => {
     await runner.rebuild();
     await active(kit, 'v1.1');
     await kit.write('acme', 'a2');
-    await eventually(() =>
+    await untilPasses(() =>
       expect(kit.node.logger.lines.map((line) => line.message)).to.include(
         'a replaced generation could not be dropped',
       ),
@@ -239,7 +239,7 @@ describe('a projection runner', () => {
     running(runner);
     await kit.write('acme', 'a2', 'poison');
     await kit.write('beta', 'b1');
-    await eventually(() => expect(runner.isParked('v1', 'acme')).to.equal(true));
+    await untilPasses(() => expect(runner.isParked('v1', 'acme')).to.equal(true));
     const [status] = await runner.status();
     expect(status).to.deep.include({ name: 'tallies', generation: 'v1', state: 'active' });
     expect(status?.parked.map((parked) => parked.tenant)).to.deep.equal(['acme']);
@@ -256,6 +256,6 @@ describe('a projection runner', () => {
     expect(runner.isParked('v1', 'acme')).to.equal(true);
     await ask('tallies');
     await answered(kit, 'v1', ['a1', 'a2']);
-    await eventually(async () => expect((await runner.status())[0]?.parked).to.deep.equal([]));
+    await untilPasses(async () => expect((await runner.status())[0]?.parked).to.deep.equal([]));
   });
 });

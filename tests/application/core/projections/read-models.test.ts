@@ -4,7 +4,7 @@ import type { Clock } from '../../../../application/ports/clock.ts';
 import type { Position } from '../../../../application/ports/event-store.ts';
 import { formatPosition } from '../../../../infrastructure/event-store/positions.ts';
 import { systemClock } from '../../../../infrastructure/identity/ids.ts';
-import { eventually, refusalCode, severalTicks } from '../../../support/eventually.ts';
+import { refusalCode, severalTicks, untilPasses } from '../../../support/eventually.ts';
 import { withFakeTimers } from '../../../support/fake-timers.ts';
 import {
   GENERATION,
@@ -46,7 +46,7 @@ describe('read models', () => {
       await work;
     });
     models.attach([host]);
-    await eventually(() => expect(host.folds('v1')).to.equal(true));
+    await untilPasses(() => expect(host.folds('v1')).to.equal(true));
     return models;
   };
   /** Read models of a node without folding. */
@@ -169,7 +169,7 @@ describe('read models', () => {
     await kit.write('acme', 'a1', 'poison');
     folder.answered('beta', stamped((await kit.write('beta', 'b1')).position));
     await folder.waitFor('beta', ['tallies'], undefined);
-    await eventually(async () => {
+    await untilPasses(async () => {
       for (const models of [folder, reading()]) {
         expect(await models.reader('tallies').checkpoint('acme')).to.equal(undefined);
         expect(await models.reader('tallies').checkpoint('beta')).to.equal(await kit.events.end());

@@ -4,7 +4,7 @@ import { holdLease } from '../../../../application/core/subscriptions/lease.ts';
 import type { Lease } from '../../../../application/ports/read-leases.ts';
 import type { ReadStore } from '../../../../application/ports/read-store.ts';
 import { openSqliteReadStore } from '../../../../infrastructure/read-store/sqlite/store.ts';
-import { eventually } from '../../../support/eventually.ts';
+import { untilPasses } from '../../../support/eventually.ts';
 import { testLogger } from '../../../support/fakes.ts';
 
 describe('a lease holder', () => {
@@ -58,10 +58,10 @@ describe('a lease holder', () => {
   it('lets one of several holders work at a time, and the next holder after its end', async () => {
     const shared = busy();
     const first = holding('first', shared.work);
-    await eventually(() => expect(shared.now.running).to.equal(1));
+    await untilPasses(() => expect(shared.now.running).to.equal(1));
     holding('second', shared.work);
     await first.end();
-    await eventually(() => expect(shared.fences).to.have.length(2));
+    await untilPasses(() => expect(shared.fences).to.have.length(2));
     expect(shared.now.most).to.equal(1);
     expect(shared.fences[1]).to.be.greaterThan(shared.fences[0] ?? 0);
   });
@@ -69,7 +69,7 @@ describe('a lease holder', () => {
   it('renews the lease while the work runs', async () => {
     const [long, other] = [busy(), busy()];
     holding('first', long.work, { ttlMs: 60 });
-    await eventually(() => expect(long.now.running).to.equal(1));
+    await untilPasses(() => expect(long.now.running).to.equal(1));
     let asked = 0;
     const watched: ReadStore = {
       ...store,
@@ -79,7 +79,7 @@ describe('a lease holder', () => {
       },
     };
     holding('second', other.work, { ttlMs: 60, store: watched });
-    await eventually(() => expect(asked).to.be.greaterThan(10));
+    await untilPasses(() => expect(asked).to.be.greaterThan(10));
     expect([long.fences.length, other.fences.length]).to.deep.equal([1, 0]);
   });
 
@@ -93,11 +93,11 @@ describe('a lease holder', () => {
     };
     const [first, second] = [busy(), busy()];
     holding('first', first.work, { store: mortal });
-    await eventually(() => expect(first.now.running).to.equal(1));
+    await untilPasses(() => expect(first.now.running).to.equal(1));
     holding('second', second.work);
     dead = true;
-    await eventually(() => expect(first.now.running).to.equal(0));
-    await eventually(() => expect(second.now.running).to.equal(1));
+    await untilPasses(() => expect(first.now.running).to.equal(0));
+    await untilPasses(() => expect(second.now.running).to.equal(1));
     expect(second.fences[0]).to.be.greaterThan(first.fences[0] ?? 0);
   });
 
@@ -108,7 +108,7 @@ describe('a lease holder', () => {
       tries += 1;
       if (tries < 4) throw new Error('a bug');
     });
-    await eventually(() => expect(tries).to.be.at.least(4));
+    await untilPasses(() => expect(tries).to.be.at.least(4));
     expect(performance.now() - began).to.be.greaterThan(300);
     expect(logger.lines.filter((line) => line.level === 'warn')).to.have.length(3);
   });
@@ -118,14 +118,14 @@ describe('a lease holder', () => {
     holding('first', async () => {
       times += 1;
     });
-    await eventually(() => expect(times).to.be.greaterThan(2));
+    await untilPasses(() => expect(times).to.be.greaterThan(2));
     expect(times).to.be.lessThan(20);
   });
 
   it('starts no work after a stop, and stops at once', async () => {
     const work = busy();
     const { end } = holding('first', work.work, { ttlMs: 60_000 });
-    await eventually(() => expect(work.now.running).to.equal(1));
+    await untilPasses(() => expect(work.now.running).to.equal(1));
     const began = performance.now();
     await end();
     expect(performance.now() - began, 'the lease lasts a minute').to.be.lessThan(20_000);
@@ -166,7 +166,7 @@ describe('a lease holder', () => {
       },
     };
     holding('first', shared.work, { store: lossy, ttlMs: 3_000 });
-    await eventually(() => expect(calls).to.be.greaterThan(3));
+    await untilPasses(() => expect(calls).to.be.greaterThan(3));
     expect(shared.fences).to.deep.equal([1]);
     expect(shared.now.running).to.equal(1);
   });

@@ -16,7 +16,7 @@ import {
   startConversation,
 } from '../../../../domain/messaging/conversation.ts';
 import { causeOf } from '../../../support/book.ts';
-import { eventually, rejection, severalTicks } from '../../../support/eventually.ts';
+import { rejection, severalTicks, untilPasses } from '../../../support/eventually.ts';
 import { useFakeClock } from '../../../support/fake-timers.ts';
 import { memoryStores, type SharedStores, startNode, type TestNode } from '../../../support/node.ts';
 
@@ -83,8 +83,8 @@ describe('the live feed', () => {
     const seen: number[] = [];
     feed.onEvent((event) => void seen.push(event.revision), ['MessageSent']);
     await Promise.all(['m1', 'm2', 'm3'].map((id) => talk.send(id)));
-    await eventually(() => expect(seen).to.deep.equal([1, 2, 3]));
-    await eventually(async () => expect(feed.position).to.equal(await node.events.end()));
+    await untilPasses(() => expect(seen).to.deep.equal([1, 2, 3]));
+    await untilPasses(async () => expect(feed.position).to.equal(await node.events.end()));
   });
 
   it('moves past events without a listener, and does not decode them', async () => {
@@ -102,14 +102,14 @@ describe('the live feed', () => {
     await stores.events.append('acme.odd-1', 'any', [
       { id: node.ids.next(), type: 'Unheard', data: '{}', metadata: '{}' },
     ]);
-    await eventually(async () => expect(feed.position).to.equal(await node.events.end()));
+    await untilPasses(async () => expect(feed.position).to.equal(await node.events.end()));
     expect(grown).to.equal(1);
     await talk.send('m1');
-    await eventually(() => expect(seen).to.deep.equal(['MessageSent']));
+    await untilPasses(() => expect(seen).to.deep.equal(['MessageSent']));
     expect(node.logger.lines.filter((line) => line.level === 'error')).to.have.length(0);
     feed.onEvent((event) => void seen.push(`later: ${event.type}`), ['MessageDeleted']);
     await talk.remove('m1');
-    await eventually(() => expect(seen).to.include('later: MessageDeleted'));
+    await untilPasses(() => expect(seen).to.include('later: MessageDeleted'));
   });
 
   it('reports growth before it delivers events', async () => {
@@ -121,7 +121,7 @@ describe('the live feed', () => {
     feed.onEvent((event) => void seen.push(event.type), ['MessageSent']);
     feed.onGrowth(() => void seen.push('grown'));
     await talk.send('m1');
-    await eventually(() => expect(seen).to.deep.equal(['grown', 'MessageSent']));
+    await untilPasses(() => expect(seen).to.deep.equal(['grown', 'MessageSent']));
   });
 
   it('continues after an undecodable event and a failing listener', async () => {
@@ -143,7 +143,7 @@ describe('the live feed', () => {
       { id: node.ids.next(), type: 'Unheard', data: '{}', metadata: '{}' },
     ]);
     await talk.send('m2');
-    await eventually(() => expect(seen).to.deep.equal(['MessageSent']));
+    await untilPasses(() => expect(seen).to.deep.equal(['MessageSent']));
     expect(node.logger.lines.filter((line) => line.level === 'error')).to.have.length(2);
   });
 
@@ -158,7 +158,7 @@ describe('the live feed', () => {
     await following(here);
     await conversation(there).remove('m1');
     await there.keys.destroy('acme/message-m1');
-    await eventually(async () => {
+    await untilPasses(async () => {
       expect(here.states.cached('acme.conversation-c1')).to.equal(undefined);
       expect(await here.keys.open(sealed)).to.equal(undefined);
     });
@@ -177,7 +177,7 @@ describe('the live feed', () => {
       ...user,
       decide: () => [{ type: 'UserForgotten' as const, data: { user_id: 'ann' } }],
     });
-    await eventually(async () => {
+    await untilPasses(async () => {
       await here.keys.load([key]);
       expect(here.keys.isDestroyed(key)).to.equal(true);
     });
@@ -265,7 +265,7 @@ describe('a node’s cache', () => {
     const here = await node(await withAnn());
     await here.directory.user('acme', 'ann');
     time.pass(4900);
-    await eventually(() => {
+    await untilPasses(() => {
       time.pass(1);
       // By now the first confirmation has expired, so the cache was confirmed again.
       expect(time.now() - began).to.be.greaterThan(5000);
@@ -283,7 +283,7 @@ describe('a node’s cache', () => {
     expect(cachedAnn(here), 'for a moment').to.include({ status: 'active' });
     // The log answers, but the feed does not reach its end, so nothing is confirmed.
     const before = here.gone.asked;
-    await eventually(() => expect(here.gone.asked).to.be.greaterThan(before));
+    await untilPasses(() => expect(here.gone.asked).to.be.greaterThan(before));
     await severalTicks();
     time.pass(5001);
     expect(here.feed.isCurrent).to.equal(false);
@@ -292,7 +292,7 @@ describe('a node’s cache', () => {
     await set(startNode(stores), 'active');
     expect(await here.directory.user('acme', 'ann'), 'asked each time').to.include({ status: 'active' });
     here.back();
-    await eventually(() => expect(here.feed.isCurrent).to.equal(true));
+    await untilPasses(() => expect(here.feed.isCurrent).to.equal(true));
     expect(cachedAnn(here)).to.include({ status: 'active' });
   });
 
@@ -307,7 +307,7 @@ describe('a node’s cache', () => {
     expect(await rejection(here.directory.user('acme', 'ann'))).to.be.instanceOf(StoreUnavailable);
     here.gone.end = false;
     here.gone.reads = false;
-    await eventually(() => expect(here.feed.isCurrent).to.equal(true));
+    await untilPasses(() => expect(here.feed.isCurrent).to.equal(true));
     expect(cachedAnn(here)).to.include({ status: 'active' });
   });
 

@@ -15,7 +15,7 @@ import type {
   StoredEvent,
 } from '../../../../application/ports/event-store.ts';
 import { events, idsOf } from '../../../contract/event-store-parts/helpers.ts';
-import { eventually } from '../../../support/eventually.ts';
+import { untilPasses } from '../../../support/eventually.ts';
 import { testLogger } from '../../../support/fakes.ts';
 import { openMemoryEventStore } from '../../../support/memory-event-store.ts';
 
@@ -94,7 +94,7 @@ describe('the log follower', () => {
     all: readonly { state: { position: Position | undefined } }[],
     end: Position | undefined,
   ) =>
-    eventually(() => {
+    untilPasses(() => {
       for (const { state } of all) expect(state.position).to.equal(end);
     });
 
@@ -152,10 +152,10 @@ describe('the log follower', () => {
     const second = following(follower, {}, ({ events: [event] }) =>
       event?.position === end ? handling.promise : undefined,
     );
-    await eventually(() => expect(isHeld, 'the first reads on while the second handles').to.equal(true));
+    await untilPasses(() => expect(isHeld, 'the first reads on while the second handles').to.equal(true));
     await store.append('a.s-1', 'any', typed(1));
     handling.resolve();
-    await eventually(() => expect(second.seen).to.have.length(1));
+    await untilPasses(() => expect(second.seen).to.have.length(1));
     for (let tick = 0; tick < 5; tick += 1) await setImmediate();
     held.resolve();
     await reached([first, second], await store.end());
@@ -319,7 +319,7 @@ describe('the log follower', () => {
     faults.away = true;
     const follower = new LogFollower({ events: store, logger });
     const all = Array.from({ length: FOLLOWERS }, () => following(follower));
-    await eventually(() => expect(counts.refused).to.be.at.least(3));
+    await untilPasses(() => expect(counts.refused).to.be.at.least(3));
     faults.away = false;
     await reached(all, await store.end());
     expect(logger.lines.map(({ level }) => level)).to.deep.equal(['warn', 'info']);
@@ -358,7 +358,7 @@ describe('the log follower', () => {
     const { seen, state } = following(follower, { filter: { types: ['Own'] }, onPassed }, () => {
       batches += 1;
     });
-    await eventually(() => expect(state.caughtUp).to.equal(true));
+    await untilPasses(() => expect(state.caughtUp).to.equal(true));
     const before = batches;
     const ends = [];
     for (let nth = 0; nth < 3; nth += 1) {
@@ -369,7 +369,7 @@ describe('the log follower', () => {
     expect(passed).to.deep.equal(ends);
     expect(batches).to.equal(before);
     await store.append('a.s-1', 'any', [...events(1, 'Other'), ...events(1, 'Own')]);
-    await eventually(() => expect(seen).to.have.length(2));
+    await untilPasses(() => expect(seen).to.have.length(2));
     expect(state.position).to.equal(await store.end());
     expect(passed).to.have.length(3);
   });
@@ -379,10 +379,10 @@ describe('the log follower', () => {
     await store.append('a.s-1', 'any', events(1, 'Own'));
     const follower = new LogFollower({ events: store, logger: testLogger() });
     const { state } = following(follower, { filter: { types: ['Own'] }, onPassed: () => false });
-    await eventually(() => expect(state.caughtUp).to.equal(true));
+    await untilPasses(() => expect(state.caughtUp).to.equal(true));
     await store.append('a.s-1', 'any', events(1, 'Other'));
     const end = await store.end();
-    await eventually(() => expect(state.position).to.equal(end));
+    await untilPasses(() => expect(state.position).to.equal(end));
   });
 
   it('gives every follower each matching event once and in order under any faults and delays', async () => {

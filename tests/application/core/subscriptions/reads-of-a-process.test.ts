@@ -9,7 +9,7 @@ import { catalogue } from '../../../../domain/catalogue.ts';
 import { openSqliteReadStore } from '../../../../infrastructure/read-store/sqlite/store.ts';
 import { projections } from '../../../../projections/all.ts';
 import { events } from '../../../contract/event-store-parts/helpers.ts';
-import { eventually } from '../../../support/eventually.ts';
+import { untilPasses } from '../../../support/eventually.ts';
 import { silentMetrics } from '../../../support/fakes.ts';
 import { startNode } from '../../../support/node.ts';
 import { handledUpTo, newSchedule } from '../../../support/schedule.ts';
@@ -56,7 +56,7 @@ describe('a worker process with all projections and twenty subscribers', () => {
     ];
     const allReached = async (): Promise<void> => {
       const end = await node.events.end();
-      await eventually(async () => {
+      await untilPasses(async () => {
         for (const runner of runners) {
           expect(runner.localCheckpoint(tagOf(runner.projection.version))).to.equal(end);
         }

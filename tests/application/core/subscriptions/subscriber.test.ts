@@ -5,7 +5,7 @@ import type { ReadStore } from '../../../../application/ports/read-store.ts';
 import { DomainError } from '../../../../domain/core/errors.ts';
 import { openSqliteReadStore } from '../../../../infrastructure/read-store/sqlite/store.ts';
 import { bookEvents, write } from '../../../support/book.ts';
-import { eventually } from '../../../support/eventually.ts';
+import { untilPasses } from '../../../support/eventually.ts';
 import { memoryStores, startNode } from '../../../support/node.ts';
 import { handledUpTo, newSchedule } from '../../../support/schedule.ts';
 
@@ -77,7 +77,7 @@ describe('a subscriber', () => {
     };
     await writeAll('a', 'b', 'c');
     const end = running({ ...subscriber, skips });
-    await eventually(() => expect(seen).to.deep.equal(['c']));
+    await untilPasses(() => expect(seen).to.deep.equal(['c']));
     await end();
     expect(asked).to.deep.equal([0, 1, 2]);
     expect(await handledUpTo(store, 'listener')).to.equal(await stores.events.end());
@@ -91,9 +91,9 @@ describe('a subscriber', () => {
     const skips: Subscriber['skips'] = ({ revision }) => revision !== 1;
     await writeAll('a', 'b', 'c');
     const end = running({ ...subscriber, handleAll, skips });
-    await eventually(() => expect(seen).to.deep.equal(['a', 'b', 'c']));
+    await untilPasses(() => expect(seen).to.deep.equal(['a', 'b', 'c']));
     await writeAll('d', 'e');
-    await eventually(async () =>
+    await untilPasses(async () =>
       expect(await handledUpTo(store, 'listener')).to.equal(await stores.events.end()),
     );
     await end();
@@ -104,11 +104,11 @@ describe('a subscriber', () => {
     const { seen, subscriber } = listening();
     await writeAll('a', 'b');
     const end = running(subscriber);
-    await eventually(() => expect(seen).to.deep.equal(['a', 'b']));
+    await untilPasses(() => expect(seen).to.deep.equal(['a', 'b']));
     await end();
     await writeAll('c');
     running(subscriber);
-    await eventually(() => expect(seen).to.deep.equal(['a', 'b', 'c']));
+    await untilPasses(() => expect(seen).to.deep.equal(['a', 'b', 'c']));
   });
 
   it('handles events together, one by one after a failure, and skips only the failing one', async () => {
@@ -130,13 +130,13 @@ describe('a subscriber', () => {
         begun += 1;
       },
     });
-    await eventually(() => expect(seen).to.deep.equal(['a', 'c']));
+    await untilPasses(() => expect(seen).to.deep.equal(['a', 'c']));
     expect([together[0], passedOver.length]).to.deep.equal([['a', 'b', 'c'], 1]);
     // `begin` runs at the start, after the failure, and when a busy machine loses the lease.
     expect(begun).to.be.at.least(2);
     together.length = 0;
     await writeAll('d', 'e');
-    await eventually(() => expect(seen).to.deep.equal(['a', 'c', 'd', 'e']));
+    await untilPasses(() => expect(seen).to.deep.equal(['a', 'c', 'd', 'e']));
     expect(together.flat()).to.deep.equal(['d', 'e']);
   });
 
@@ -150,7 +150,7 @@ describe('a subscriber', () => {
     };
     await writeAll('a', 'b');
     running({ ...subscriber, handleAll });
-    await eventually(() => expect(seen).to.deep.equal(['a', 'b']));
+    await untilPasses(() => expect(seen).to.deep.equal(['a', 'b']));
     expect(times).to.equal(2);
   });
 
@@ -159,7 +159,7 @@ describe('a subscriber', () => {
     running(subscriber);
     await writeAll('a');
     const end = await stores.events.end();
-    await eventually(async () => expect(await handledUpTo(store, 'listener')).to.equal(end));
+    await untilPasses(async () => expect(await handledUpTo(store, 'listener')).to.equal(end));
     expect(seen).to.deep.equal(['a']);
   });
 
@@ -172,7 +172,7 @@ describe('a subscriber', () => {
       throw new StoreUnavailable('gone');
     });
     running(subscriber);
-    await eventually(() => expect(seen).to.deep.equal(['a', 'b', 'c']));
+    await untilPasses(() => expect(seen).to.deep.equal(['a', 'b', 'c']));
   });
 
   it('handles an event again after a crash before its checkpoint, and skips none', async () => {
@@ -180,10 +180,10 @@ describe('a subscriber', () => {
     const unsaved: ReadStore = { ...store, saveSubscriberProgress: async () => undefined };
     const { seen, subscriber } = listening();
     const end = running(subscriber, { store: unsaved });
-    await eventually(() => expect(seen).to.have.length(3));
+    await untilPasses(() => expect(seen).to.have.length(3));
     await end();
     running(subscriber);
-    await eventually(() => expect(seen).to.deep.equal(['a', 'b', 'c', 'a', 'b', 'c']));
+    await untilPasses(() => expect(seen).to.deep.equal(['a', 'b', 'c', 'a', 'b', 'c']));
   });
 
   it('saves a checkpoint that could not be saved, although no event follows', async () => {
@@ -200,7 +200,7 @@ describe('a subscriber', () => {
       },
     };
     running(subscriber, { store: losing });
-    await eventually(async () => expect(await handledUpTo(store, 'listener')).to.equal(end));
+    await untilPasses(async () => expect(await handledUpTo(store, 'listener')).to.equal(end));
     expect(seen).to.deep.equal(['a']);
   }).timeout(90_000);
 
@@ -213,7 +213,7 @@ describe('a subscriber', () => {
       throw new Error('a bug');
     });
     running(subscriber);
-    await eventually(() => expect(seen).to.deep.equal(['a', 'c']));
+    await untilPasses(() => expect(seen).to.deep.equal(['a', 'c']));
     expect([tries, passedOver.length]).to.deep.equal([5, 1]);
     expect(node.logger.lines.map((line) => line.message)).to.include('an event was skipped');
   });
@@ -226,7 +226,7 @@ describe('a subscriber', () => {
       if (tries < 5) throw new StoreUnavailable('gone');
     });
     running(subscriber);
-    await eventually(() => expect(seen).to.deep.equal(['a']));
+    await untilPasses(() => expect(seen).to.deep.equal(['a']));
     expect(passedOver).to.deep.equal([]);
   }).timeout(20_000);
 
@@ -238,7 +238,7 @@ describe('a subscriber', () => {
       if (tries < 6) throw new DomainError('unavailable', 'busy');
     });
     running(subscriber);
-    await eventually(() => expect(seen).to.deep.equal(['a']));
+    await untilPasses(() => expect(seen).to.deep.equal(['a']));
     expect(passedOver).to.deep.equal([]);
   }).timeout(20_000);
 
@@ -250,7 +250,7 @@ describe('a subscriber', () => {
       if (tries === 1) throw new Error('a race');
     });
     running(subscriber);
-    await eventually(() => expect(seen).to.deep.equal(['a']));
+    await untilPasses(() => expect(seen).to.deep.equal(['a']));
   });
 
   it('is taken over by another node after a crash', async () => {
@@ -266,14 +266,14 @@ describe('a subscriber', () => {
     void running(first.subscriber, { store: mortal });
     ends.pop();
     await writeAll('a');
-    await eventually(() => expect(first.seen).to.deep.equal(['a']));
+    await untilPasses(() => expect(first.seen).to.deep.equal(['a']));
     const end = await stores.events.end();
-    await eventually(async () => expect(await handledUpTo(store, 'listener')).to.equal(end));
+    await untilPasses(async () => expect(await handledUpTo(store, 'listener')).to.equal(end));
     dead = true;
     const second = listening();
     running(second.subscriber, { owner: 'two' });
     await writeAll('b', 'c');
-    await eventually(() => expect(second.seen).to.deep.equal(['b', 'c']));
+    await untilPasses(() => expect(second.seen).to.deep.equal(['b', 'c']));
     expect(first.seen).to.deep.equal(['a']);
   });
 });
