@@ -169,8 +169,8 @@ export const startPlatform = async (options: PlatformOptions): Promise<Platform>
 
   let started = false;
   const freshness = new Freshness({ feed, readModels });
-  const workers = config.ROLE === 'api' ? new WorkerWatch(projections, stores.reads) : undefined;
-  if (workers !== undefined) readModels.failWhile(() => workers.areMissing);
+  const workerWatch = config.ROLE === 'api' ? new WorkerWatch(projections, stores.reads) : undefined;
+  if (workerWatch !== undefined) readModels.failWhile(() => workerWatch.areWorkersMissing);
   const hasStarted = (): boolean => started;
   const catchUp =
     member !== undefined && config.EVENTSTORE_URL === undefined
@@ -186,7 +186,7 @@ export const startPlatform = async (options: PlatformOptions): Promise<Platform>
     unlisted: config.ROLE === 'worker' ? [] : pagesFor(config.NODE_ENV),
     authenticate: (token, family) => authentication.authenticate(token, family),
     freshRights: (tenantId) => directory.freshRights(tenantId),
-    readiness: readinessOf({ stores, readModels, freshness, workers, endAtStart, hasStarted }),
+    readiness: readinessOf({ stores, readModels, freshness, workerWatch, endAtStart, hasStarted }),
     build: { version, revision: config.BUILD_REVISION },
     waitForReads: ({ tenantId, projections: names, minPosition }) => {
       const folded = readModels.waitFor(tenantId, names, minPosition);
@@ -256,7 +256,7 @@ export const startPlatform = async (options: PlatformOptions): Promise<Platform>
       stopWatching?.();
       freshness.stop();
       foldLag?.stop();
-      workers?.stop();
+      workerWatch?.stop();
       sockets.close();
       for (const { closing } of all) closing?.();
       cut = await closeServer(server);

@@ -10,7 +10,7 @@ export interface ReadinessDeps {
   readonly readModels: ReadModels;
   readonly freshness: Freshness;
   /** Undefined on nodes that fold read models themselves. */
-  readonly workers: WorkerWatch | undefined;
+  readonly workerWatch: WorkerWatch | undefined;
   readonly endAtStart: Position | undefined;
   readonly hasStarted: () => boolean;
 }
@@ -26,7 +26,7 @@ const checked = async (check: () => Promise<unknown>): Promise<Check> => {
 
 /** The conditions of `GET /health/ready`. */
 export const readinessOf = (deps: ReadinessDeps): Readiness => {
-  const { stores, readModels, freshness, workers, endAtStart, hasStarted } = deps;
+  const { stores, readModels, freshness, workerWatch, endAtStart, hasStarted } = deps;
   /** Whether the read models have folded everything that was in the log at the start. */
   let caughtUp = false;
   const checkedReadModels = async (): Promise<Check> => {
@@ -48,7 +48,7 @@ export const readinessOf = (deps: ReadinessDeps): Readiness => {
     const checks: Record<string, Check> = {
       ...{ event_store, read_store, key_store, blob_store, read_models },
       first_run: hasStarted() ? 'ok' : 'starting',
-      ...(workers === undefined ? {} : { workers: workers.areMissing ? 'missing' : 'ok' }),
+      ...(workerWatch === undefined ? {} : { workers: workerWatch.areWorkersMissing ? 'missing' : 'ok' }),
     };
     // Writes and many reads need no worker, so a node serves without a worker.
     return { checks, serves: caughtUp && hasStarted() && !Object.values(checks).includes('failed') };

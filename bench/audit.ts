@@ -4,8 +4,8 @@ import { mkdir, open, rename } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { verifyExport } from '../api/admin/verify-export.ts';
+import { EventExport } from '../application/audit/event-export.ts';
 import { HeadKeeper } from '../application/audit/head-keeper.ts';
-import { Replay } from '../application/audit/replay.ts';
 import { LogFollower } from '../application/core/subscriptions/log-follower.ts';
 import type { EventStore } from '../application/ports/event-store.ts';
 import { catalogue } from '../domain/catalogue.ts';
@@ -149,7 +149,7 @@ const readAll = async (events: EventStore): Promise<void> => {
 };
 
 const exportOf = (events: EventStore): AsyncIterable<Uint8Array> =>
-  new Replay({ events, catalogue, keys: newCodec().keys }).export(TENANT, {});
+  new EventExport({ events, catalogue, keys: newCodec().keys }).export(TENANT, {});
 
 export const exportAll = (events: EventStore, to: string): Promise<void> => writeAll(exportOf(events), to);
 

@@ -1,7 +1,7 @@
-import { EventLog } from '../../application/audit/event-log.ts';
+import { ActivityLog } from '../../application/audit/activity-log.ts';
+import { EventExport } from '../../application/audit/event-export.ts';
 import { HeadKeeper } from '../../application/audit/head-keeper.ts';
 import { HeadSigner } from '../../application/audit/head-signer.ts';
-import { Replay } from '../../application/audit/replay.ts';
 import { TimeTravel } from '../../application/audit/time-travel.ts';
 import type { HeadSink } from '../../application/ports/audit-heads.ts';
 import { catalogue } from '../../domain/catalogue.ts';
@@ -21,7 +21,7 @@ const sinkOf = (config: Config): HeadSink | undefined => {
   return /^https?:/.test(place) ? urlSink(place, auditHeadsHttp(config)) : folderSink(place);
 };
 
-/** Event log, replay, time travel, and the signed heads that prove a log. */
+/** Activity log, export of events, time travel, and the signed heads that prove a log. */
 export const composeAudit = (core: Core) => {
   const { config, stores, follower, codec, directory, keys, clock, logger } = core;
   const { events, heads } = stores;
@@ -39,10 +39,10 @@ export const composeAudit = (core: Core) => {
   });
   const { metrics } = core;
   metrics.atScrape(() => metrics.headAge(auditSigner.age === undefined ? undefined : auditSigner.age / 1000));
-  const eventLog = new EventLog({ events, directory, types: catalogue.map(({ type }) => type) });
-  const replay = new Replay({ events, catalogue, keys });
+  const activityLog = new ActivityLog({ events, directory, types: catalogue.map(({ type }) => type) });
+  const eventExport = new EventExport({ events, catalogue, keys });
   const timeTravel = new TimeTravel({ events, codec, keys });
-  const deps = { events, eventLog, replay, auditSigner, timeTravel };
+  const deps = { events, activityLog, eventExport, auditSigner, timeTravel };
   return {
     timeTravel,
     routes: [...auditRoutes(deps), ...auditProofRoutes(deps)],
@@ -53,6 +53,6 @@ export const composeAudit = (core: Core) => {
     ],
     background: (lease, signal) => auditSigner.run(lease, signal),
     // Open exports end before the server closes its connections.
-    closing: () => replay.stop(),
+    closing: () => eventExport.stop(),
   } satisfies Area & Record<string, unknown>;
 };

@@ -26,7 +26,7 @@ import { subscriptionsStream } from '../../domain/webhooks/subscription.ts';
 import { linkStream } from '../../domain/workflow/link.ts';
 import { workflowStream } from '../../domain/workflow/workflow.ts';
 import type { AnyStreamType } from '../core/commands/stream-states.ts';
-import { snakeCase } from './event-log.ts';
+import { snakeCase } from './activity-log.ts';
 
 /** How states of a category are shown to auditors of a tenant. */
 interface StateView {

@@ -2,9 +2,9 @@ import { generateKeyPairSync, sign } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { EventExport } from '../../application/audit/event-export.ts';
 import { HeadKeeper } from '../../application/audit/head-keeper.ts';
 import { HeadSigner } from '../../application/audit/head-signer.ts';
-import { Replay } from '../../application/audit/replay.ts';
 import {
   type Cause,
   CHAIN_START,
@@ -163,7 +163,7 @@ export const exportOf = async ({ folder, keyStore }: AuditLog, tenantId: string)
   const { keys } = codecOf(keyStore);
   const pieces: Buffer[] = [];
   try {
-    for await (const piece of new Replay({ events, catalogue, keys }).export(tenantId, {})) {
+    for await (const piece of new EventExport({ events, catalogue, keys }).export(tenantId, {})) {
       pieces.push(Buffer.from(piece));
     }
   } finally {

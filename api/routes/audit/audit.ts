@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import type { EventLog } from '../../../application/audit/event-log.ts';
+import type { ActivityLog } from '../../../application/audit/activity-log.ts';
+import type { EventExport } from '../../../application/audit/event-export.ts';
 import type { OpenedEvent } from '../../../application/audit/opened-views.ts';
-import type { Replay } from '../../../application/audit/replay.ts';
 import type { At, TimeTravel } from '../../../application/audit/time-travel.ts';
 import { metadataSchema } from '../../../application/core/events/event-codec.ts';
 import type { EventStore, Position } from '../../../application/ports/event-store.ts';
@@ -16,8 +16,8 @@ import { adminRoute, tagged } from '../route-kinds.ts';
 
 interface Deps {
   readonly events: Pick<EventStore, 'parsePosition'>;
-  readonly eventLog: EventLog;
-  readonly replay: Replay;
+  readonly activityLog: ActivityLog;
+  readonly eventExport: EventExport;
   readonly timeTravel: TimeTravel;
 }
 
@@ -99,7 +99,7 @@ export const auditRoutes = (deps: Deps): Route[] =>
       }),
       responses: { 200: z.array(line) },
       handle: async ({ principal, query: { cursor: given, ...query } }) => {
-        const page = await deps.eventLog.page(principal.tenantId, {
+        const page = await deps.activityLog.page(principal.tenantId, {
           ...query,
           before: decodePosition(given, (text) => deps.events.parsePosition(text)),
         });
@@ -160,10 +160,10 @@ export const auditRoutes = (deps: Deps): Route[] =>
           return download(
             'events.ndjson',
             NDJSON,
-            new Pieces(deps.replay.export(tenantId, asked), deps.replay.stopping),
+            new Pieces(deps.eventExport.export(tenantId, asked), deps.eventExport.stopping),
           );
         }
-        const page = await deps.replay.page(tenantId, asked, most);
+        const page = await deps.eventExport.page(tenantId, asked, most);
         return {
           status: 200,
           body: page.events.map(viewOf),

@@ -24,7 +24,7 @@ export class WorkerWatch {
   }
 
   /** True when no process has folded read models for some seconds. */
-  get areMissing(): boolean {
+  get areWorkersMissing(): boolean {
     return monotonic() - this.#lastSeen > MISSING_MS;
   }
 

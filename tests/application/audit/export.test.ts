@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { Replay } from '../../../application/audit/replay.ts';
+import { EventExport } from '../../../application/audit/event-export.ts';
 import { KeyRing } from '../../../application/core/privacy/key-ring.ts';
 import { type EventStore, type NewEvent, StoreUnavailable } from '../../../application/ports/event-store.ts';
 import { catalogue } from '../../../domain/catalogue.ts';
@@ -185,7 +185,7 @@ withEachEventStore((open) => {
             await store.append(`${TENANT}.x-"1"`, 'any', events);
             for (const ring of [fresh(), keys]) {
               const lines = await linesOf(
-                new Replay({ events: store, catalogue, keys: ring }).export(TENANT, { after }),
+                new EventExport({ events: store, catalogue, keys: ring }).export(TENANT, { after }),
               );
               expect(lines.map(({ sealed: texts }) => texts)).to.deep.equal(
                 events.map(({ data, metadata: own }) => ({ data, metadata: own })),
@@ -205,7 +205,10 @@ withEachEventStore((open) => {
       const keyStore = memoryKeyStore();
       await fillAuditLog(store, keyStore, TENANT, 3000, 40);
       const exported = () =>
-        new Replay({ events: store, catalogue, keys: new KeyRing(keyStore, MASTER_KEY) }).export(TENANT, {});
+        new EventExport({ events: store, catalogue, keys: new KeyRing(keyStore, MASTER_KEY) }).export(
+          TENANT,
+          {},
+        );
       const expected = await bytesOf(exported());
       const leaves = async (): Promise<void> => {
         for await (const _piece of exported()) return;
@@ -224,7 +227,7 @@ withEachEventStore((open) => {
       for (const { stream, ...one } of stored) await copy.append(stream, 'any', [one]);
       const exported = (events: EventStore) =>
         bytesOf(
-          new Replay({ events, catalogue, keys: new KeyRing(keyStore, MASTER_KEY) }).export(TENANT, {}),
+          new EventExport({ events, catalogue, keys: new KeyRing(keyStore, MASTER_KEY) }).export(TENANT, {}),
         );
       // Positions depend on the store.
       const textOf = (bytes: Buffer) => bytes.toString('utf8').replace(/^\{"position":"[^"]*"/gm, '{');
@@ -244,7 +247,7 @@ withEachEventStore((open) => {
           return store.scanAll(...args);
         },
       };
-      const pieces = new Replay({ events, catalogue, keys: new KeyRing(keyStore, MASTER_KEY) }).export(
+      const pieces = new EventExport({ events, catalogue, keys: new KeyRing(keyStore, MASTER_KEY) }).export(
         TENANT,
         {},
       );

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { EventLog, type LogLine, snakeCase, subjectOf } from '../../../application/audit/event-log.ts';
+import { ActivityLog, type LogLine, snakeCase, subjectOf } from '../../../application/audit/activity-log.ts';
 import type { Actor } from '../../../application/core/events/event-codec.ts';
 import type { EventStore, Position } from '../../../application/ports/event-store.ts';
 import { catalogue } from '../../../domain/catalogue.ts';
@@ -20,7 +20,7 @@ const cause = (actor: Actor = system, impersonatedBy?: string) => ({
 });
 
 const logOf = (node: TestNode, events: EventStore = node.events) =>
-  new EventLog({ events, directory: node.directory, types });
+  new ActivityLog({ events, directory: node.directory, types });
 
 const register = (node: TestNode, tenantId: string, id: string) =>
   node.commands.execute({
@@ -48,9 +48,9 @@ const happen = (node: TestNode, tenantId: string, actor: Actor, impersonatedBy?:
     decide: () => requestRetry('p', tenantId),
   });
 
-const first = (log: EventLog, tenantId = 'acme') => log.page(tenantId, { limit: 1, before: undefined });
+const first = (log: ActivityLog, tenantId = 'acme') => log.page(tenantId, { limit: 1, before: undefined });
 
-const all = async (log: EventLog, tenantId: string, limit: number) => {
+const all = async (log: ActivityLog, tenantId: string, limit: number) => {
   const lines: LogLine[] = [];
   let before: Position | undefined;
   for (let pages = 1; ; pages += 1) {

@@ -45,7 +45,7 @@ const MAX_PARSED = 5_000;
  * A tenant's actions, newest first, read from its events. Requests under impersonation that change nothing are recorded
  * by events of their own (`ImpersonatedRequestMade`).
  */
-export class EventLog extends WithDeps<{
+export class ActivityLog extends WithDeps<{
   events: EventStore;
   directory: Directory;
   types: readonly string[];

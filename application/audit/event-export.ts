@@ -15,7 +15,7 @@ import {
 import { exportLine, type OpenedEvent, OpenedViews, objectOf } from './opened-views.ts';
 
 /** Selects events of a tenant (decisions, section 11). Unknown values select nothing. */
-interface ReplayQuery {
+interface ExportQuery {
   readonly stream?: string | undefined;
   readonly category?: string | undefined;
   readonly type?: string | undefined;
@@ -28,7 +28,7 @@ interface ReplayQuery {
   readonly after?: Position | undefined;
 }
 
-interface ReplayPage {
+interface ExportPage {
   readonly events: readonly OpenedEvent[];
   /** `after` of the next page; undefined at the end of the log. */
   readonly next: Position | undefined;
@@ -48,7 +48,7 @@ const GROWTH = 4;
 const MAX_UNITS = 512 * 1024;
 
 /** Reads a tenant's events in log order, for auditors. */
-export class Replay extends WithDeps<{
+export class EventExport extends WithDeps<{
   readonly events: EventStore;
   readonly catalogue: readonly EventDefinition[];
   readonly keys: KeyRing;
@@ -67,7 +67,7 @@ export class Replay extends WithDeps<{
   }
 
   /** A page may have fewer than `limit` events, even none, and still have a next page. It ends after about 1 MiB. */
-  async page(tenantId: string, query: ReplayQuery, limit: number): Promise<ReplayPage> {
+  async page(tenantId: string, query: ExportQuery, limit: number): Promise<ExportPage> {
     const filter = filterOf(tenantId, query);
     if (filter === undefined) return { events: [], next: undefined };
     const found: StoredEvent[] = [];
@@ -98,7 +98,7 @@ export class Replay extends WithDeps<{
    * they are consumed. Holds one page of events and one piece of lines in memory.
    * @throws {StoreUnavailable} when the process stops before the end
    */
-  async *export(tenantId: string, query: ReplayQuery): AsyncGenerator<Uint8Array, void, void> {
+  async *export(tenantId: string, query: ExportQuery): AsyncGenerator<Uint8Array, void, void> {
     const filter = filterOf(tenantId, query);
     const end = await this.deps.events.end();
     if (filter === undefined || end === undefined || (query.after ?? '') >= end) return;
@@ -174,7 +174,7 @@ const piecesOf = function* (events: readonly StoredEvent[]): Generator<readonly 
 };
 
 /** Undefined when no event can match. */
-const filterOf = (tenantId: string, { stream, category, type }: ReplayQuery): EventFilter | undefined => {
+const filterOf = (tenantId: string, { stream, category, type }: ExportQuery): EventFilter | undefined => {
   const prefix = tenantPrefix(tenantId);
   if (stream !== undefined && !stream.startsWith(prefix)) return undefined;
   // An empty type or category is unknown; as a filter it would select everything.
@@ -185,7 +185,7 @@ const filterOf = (tenantId: string, { stream, category, type }: ReplayQuery): Ev
   };
 };
 
-const selects = ({ stream, category, type, actor, from, to }: ReplayQuery, event: StoredEvent): boolean => {
+const selects = ({ stream, category, type, actor, from, to }: ExportQuery, event: StoredEvent): boolean => {
   if (stream !== undefined && event.stream !== stream) return false;
   if (type !== undefined && event.type !== type) return false;
   if (category !== undefined && parseStreamName(event.stream).category !== category) return false;

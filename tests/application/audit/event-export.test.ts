@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { Replay } from '../../../application/audit/replay.ts';
+import { EventExport } from '../../../application/audit/event-export.ts';
 import { KeyRing } from '../../../application/core/privacy/key-ring.ts';
 import type { EventStore } from '../../../application/ports/event-store.ts';
 import { catalogue } from '../../../domain/catalogue.ts';
@@ -13,8 +13,8 @@ const FOREIGN = 200_000;
 /** Most events per scan of the embedded log. */
 const STEP = 4096;
 
-const replayOf = (events: EventStore, keyStore = memoryKeyStore()) =>
-  new Replay({ events, catalogue, keys: new KeyRing(keyStore, MASTER_KEY) });
+const exportOf = (events: EventStore, keyStore = memoryKeyStore()) =>
+  new EventExport({ events, catalogue, keys: new KeyRing(keyStore, MASTER_KEY) });
 
 const linesIn = (piece: Uint8Array): string[] => Buffer.from(piece).toString('utf8').split('\n').slice(0, -1);
 
@@ -34,12 +34,12 @@ const counted = (store: EventStore) => {
 };
 
 withEachEventStore((open) => {
-  describe('The replay of a tenant’s events', () => {
+  describe('The export of a tenant’s events', () => {
     it('holds one piece in memory and reads no further than it is consumed', async () => {
       const store = await open();
       await fillAuditLog(store, memoryKeyStore(), 'acme', 5000);
       const { events, looks } = counted(store);
-      const pieces = replayOf(events).export('acme', {});
+      const pieces = exportOf(events).export('acme', {});
       const first = await pieces.next();
       expect(first.value).to.have.length.within(1, 512 * 2048);
       await new Promise((resolve) => setTimeout(resolve, 100));
@@ -55,7 +55,7 @@ withEachEventStore((open) => {
         Array.from({ length: 1500 }, () => event()),
       );
       let count = 0;
-      for await (const piece of replayOf(store).export('acme', {})) {
+      for await (const piece of exportOf(store).export('acme', {})) {
         count += linesIn(piece).length;
         await store.append('acme.x-1', 'any', [event()]);
       }
@@ -70,10 +70,10 @@ withEachEventStore((open) => {
         Array.from({ length: 1500 }, () => event()),
       );
       for (const query of [{}, { stream: 'acme.x-1' }]) {
-        const replay = replayOf(store);
-        const pieces = replay.export('acme', query);
+        const eventExport = exportOf(store);
+        const pieces = eventExport.export('acme', query);
         await pieces.next();
-        replay.stop();
+        eventExport.stop();
         const rest = await (async () => {
           for await (const _piece of pieces);
         })().then(
@@ -95,7 +95,7 @@ withEachEventStore((open) => {
         { ...event(), type: 'Whatever', data: 'no JSON', metadata: '{}' },
       ]);
       const lines: string[] = [];
-      for await (const piece of replayOf(store).export('acme', {})) lines.push(...linesIn(piece));
+      for await (const piece of exportOf(store).export('acme', {})) lines.push(...linesIn(piece));
       expect(
         lines.map((line) => JSON.parse(line)).map(({ data, metadata: own }) => [data, own]),
       ).to.deep.equal([
@@ -116,7 +116,7 @@ withEachEventStore((open) => {
   });
 });
 
-describe('The replay of a small tenant’s events in a large log', () => {
+describe('The export of a small tenant’s events in a large log', () => {
   withEachEventStore((open) => {
     it('scans few events of others', async function () {
       this.timeout(180_000);
@@ -142,14 +142,14 @@ describe('The replay of a small tenant’s events in a large log', () => {
       await theirs(FOREIGN / 2);
       const { events, looks } = counted(store);
       let found = 0;
-      for await (const piece of replayOf(events).export('small', {})) found += linesIn(piece).length;
+      for await (const piece of exportOf(events).export('small', {})) found += linesIn(piece).length;
       expect(found).to.equal(20);
       // The memory store has no index, so that it scans all events; this shows that the count works.
       const isIndexed = this.test?.parent?.title.includes('SQLite') === true;
       if (isIndexed) {
         // Three steps, and the few events of the tenant that the first read finds.
         expect(looks.scanned).to.be.at.most(3 * STEP + 8);
-        const page = await replayOf(events).page('small', {}, 20);
+        const page = await exportOf(events).page('small', {}, 20);
         expect(page.events).to.have.length(20);
         expect(looks.scanned).to.be.at.most(6 * STEP);
       } else expect(looks.scanned).to.be.at.least(FOREIGN);
@@ -169,7 +169,7 @@ describe('The replay of a small tenant’s events in a large log', () => {
       }
       const { events, looks } = counted(store);
       const found: string[] = [];
-      for await (const piece of replayOf(events).export('small', {})) found.push(...linesIn(piece));
+      for await (const piece of exportOf(events).export('small', {})) found.push(...linesIn(piece));
       expect(found).to.have.length(FOREIGN / EACH);
       const positions = found.map((line) => JSON.parse(line).position);
       expect(positions).to.deep.equal([...new Set(positions)].sort());
