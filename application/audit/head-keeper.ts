@@ -202,7 +202,7 @@ export class HeadKeeper extends WithDeps<{
       try {
         if (!(await this.deps.heads.merge(noted, stored, position))) this.#round.abort();
       } catch (error) {
-        for (const [stream, head] of this.#noted) noted.set(stream, head);
+        for (const [stream, revision] of this.#noted) noted.set(stream, revision);
         this.#noted = noted;
         this.#stored = stored;
         throw error;

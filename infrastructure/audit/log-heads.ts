@@ -18,13 +18,13 @@ const OF_STEP =
 export type LogHeads = ReturnType<typeof openLogHeads>;
 
 /**
- * Copies heads from the log's file within SQLite, without loading texts of events.
+ * Copies the last revision and hash of each stream from the log's file within SQLite, without loading texts of events.
  * @param path database of heads, with its schema
  * @param log file of the embedded event log
  */
 export const openLogHeads = (path: string, log: string) => {
   const db = new DatabaseSync(path, { timeout: BUSY_MS });
-  // Heads lost to a power cut are copied again from the log.
+  // Rows lost to a power cut are copied again from the log.
   db.exec('PRAGMA synchronous = NORMAL');
   db.prepare('ATTACH ? AS log').run(log);
   const lock = db.prepare('UPDATE main.progress SET one = one');
@@ -63,7 +63,7 @@ export const openLogHeads = (path: string, log: string) => {
   };
 
   return {
-    /** Copies heads of the next events. @returns the position reached, and whether that is the end of the log */
+    /** Copies last revisions of the next events. @returns the position reached, and whether that is the end of the log */
     step() {
       let began = 0;
       const copy = () => {

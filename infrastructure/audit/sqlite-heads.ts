@@ -31,7 +31,7 @@ const UPSERT_OWNER = `INSERT INTO owners (owner, position) VALUES (?, ?) ON CONF
 const PROGRESS = `UPDATE progress SET position = ?, last = ifnull(?, last)
   WHERE position IS NULL OR position < ?`;
 
-/** Heads that one step reads. A step takes a few milliseconds. */
+/** Last revisions that one step reads. A step takes a few milliseconds. */
 const PAGE = 2000;
 
 const lastRevision = z.object({ stream: z.string(), revision: z.number(), hash: z.string() });
@@ -47,9 +47,9 @@ const signedHead = z.object({
 });
 
 /**
- * Opens the store of heads. Commits do not wait for the disk: heads lost to a power cut are copied again from the
- * log.
- * @param log file of the embedded event log, if there is one: a thread copies heads from it
+ * Opens the store of heads. Commits do not wait for the disk: last revisions lost to a power cut are copied again
+ * from the log.
+ * @param log file of the embedded event log, if there is one: a thread copies last revisions from it
  * @param maintenance closed by the caller before this store; default: a thread that the store starts and closes
  */
 export const openSqliteHeadStore = async ({
@@ -120,7 +120,7 @@ export const openSqliteHeadStore = async ({
 
     lastNoted: () => read(() => lastIn(writer)),
 
-    // One transaction, so that a reader never sees heads newer than the position.
+    // One transaction, so that a reader never sees revisions newer than the position.
     merge: (noted, after, position) =>
       write(() => {
         if ((positionIn(writer) ?? '') < (after ?? '')) return false;

@@ -77,8 +77,8 @@ describe('The queues of a subscriber', () => {
         }
         if (isLast) {
           await untilPasses(() => expect(handled).to.deep.equal(written));
-          const head = await stores.events.end();
-          await untilPasses(async () => expect(await handledUpTo(store, 'listener')).to.equal(head));
+          const end = await stores.events.end();
+          await untilPasses(async () => expect(await handledUpTo(store, 'listener')).to.equal(end));
         }
         stopping.abort();
         await done;

@@ -128,10 +128,10 @@ export const fillAuditLog = async (
       if (category === undefined || kind === undefined) throw new Error('no kinds');
       const id = ids.next();
       const stream = `${tenantId}.${category}-${id}`;
-      let head: ChainLink = CHAIN_START;
+      let last: ChainLink = CHAIN_START;
       for (let made = 0; made < length && left > 0; made += AT_ONCE) {
         const batch: NewEvent[] = [];
-        const before = head.revision;
+        const before = last.revision;
         for (let nth = made; nth < Math.min(made + AT_ONCE, length) && left > 0; nth += 1) {
           left -= 1;
           const textKey = category === 'conversation' ? await keys.newTextKey(tenantId) : '';
@@ -141,8 +141,8 @@ export const fillAuditLog = async (
             ...kind(tenantId, id, nth, textKey),
           };
           if (category === 'user' && nth === 0) await keys.persist([keys.create(`${tenantId}/person-${id}`)]);
-          const { stored, recorded } = codec.encode(stream, tenantId, head, event, cause());
-          head = recorded;
+          const { stored, recorded } = codec.encode(stream, tenantId, last, event, cause());
+          last = recorded;
           batch.push(stored);
         }
         await events.append(stream, before < 0 ? 'no_stream' : before, batch);

@@ -6,7 +6,7 @@ import type {
 } from '../../application/ports/audit-heads.ts';
 import { latest, type Position } from '../../application/ports/event-store.ts';
 
-/** Heads of streams in memory, for tests. */
+/** Last revisions of streams and signed heads in memory, for tests. */
 export const memoryHeadStore = (): HeadStore => {
   const heads = new Map<string, LastRevision>();
   /** Position of the last event of each owner. */

@@ -171,7 +171,7 @@ describe('An invoice of a customer', () => {
       .gives(voided('one'));
     const locked = (state: string, ...history: InvoiceEvent[]) =>
       of(generated('one'), ...history)
-        .when((head) => voidInvoice(head, 'one'))
+        .when((invoices) => voidInvoice(invoices, 'one'))
         .isRefused('invoice_locked', { state });
     locked('issuing', started('one'));
     locked('issued', started('one'), issued('one'));

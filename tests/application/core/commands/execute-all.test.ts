@@ -128,7 +128,7 @@ describe('commands on many streams', () => {
   it('are decided again on a fresh state before they end without an event or with an error', async () => {
     const stores = memoryStores();
     const [node, other] = [startNode({ ...stores, definitions }), startNode({ ...stores, definitions })];
-    const head = await node.streams.of(bookStream, 'acme', 'loaded').load();
+    const state = await node.streams.of(bookStream, 'acme', 'loaded').load();
     await node.commands.execute(close('cached'));
     await other.commands.execute(reopen('cached'));
     const once: Entry['decide'] = (state) => {
@@ -140,7 +140,7 @@ describe('commands on many streams', () => {
     await other.commands.execute(write('first', { book: 'loaded' }));
     const settled = await executeAll(node, [
       entry('cached', 'c', { decide: once }),
-      entry('loaded', 'c', { decide: unless, loaded: head }),
+      entry('loaded', 'c', { decide: unless, loaded: state }),
     ]);
     expect(found(settled)).to.deep.equal([0, 1]);
   });

@@ -78,34 +78,34 @@ describe('facts from outside the state', () => {
     const [here, there] = [0, 1].map(() => startNode({ ...stores, definitions: bookEvents }));
     if (here === undefined || there === undefined) throw new Error('no nodes');
     await here.commands.execute(write('a'));
-    const heads: number[] = [];
+    const revisions: number[] = [];
     const careful = {
       ...write('b'),
-      prepare: async (head: StreamState<Book>) => {
-        heads.push(head.revision);
-        if (heads.length === 1) await there.commands.execute(write('meanwhile'));
+      prepare: async (state: StreamState<Book>) => {
+        revisions.push(state.revision);
+        if (revisions.length === 1) await there.commands.execute(write('meanwhile'));
         return undefined;
       },
     };
     const outcome = await here.commands.execute(careful);
-    expect(heads).to.deep.equal([0, 1]);
+    expect(revisions).to.deep.equal([0, 1]);
     expect(outcome.events[0]?.revision).to.equal(2);
   });
 
   it('include earlier commands of the same queue', async () => {
     const node = startNode({ definitions: bookEvents });
-    const heads: number[] = [];
+    const revisions: number[] = [];
     const careful = (entry: string) => ({
       ...write(entry),
-      prepare: async (head: StreamState<Book>) => {
-        heads.push(head.revision);
-        expect(await node.events.readStream(BOOK)).to.have.length(head.revision + 1);
+      prepare: async (state: StreamState<Book>) => {
+        revisions.push(state.revision);
+        expect(await node.events.readStream(BOOK)).to.have.length(state.revision + 1);
         return undefined;
       },
     });
     await Promise.all(
       [write('a'), careful('b'), write('c'), careful('d')].map((each) => node.commands.execute(each)),
     );
-    expect(heads.filter((head, at) => head !== heads[at - 1])).to.deep.equal([0, 2]);
+    expect(revisions.filter((each, at) => each !== revisions[at - 1])).to.deep.equal([0, 2]);
   });
 });

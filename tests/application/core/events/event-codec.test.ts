@@ -29,7 +29,7 @@ const TRACED = `00-${'a'.repeat(32)}-${'b'.repeat(16)}-01`;
 /** Encodes a chain of entries and decodes it with a new codec. */
 const chainOf = (texts: readonly string[], keys = ring()) => {
   const codec = new EventCodec(bookEvents, keys);
-  let head: ChainLink = CHAIN_START;
+  let last: ChainLink = CHAIN_START;
   const stored = texts.map((text, n) => {
     const data = { entry: `e${n}`, number: n, text };
     const type = n % 2 === 0 ? 'SecretWritten' : 'EntryWritten';
@@ -37,12 +37,12 @@ const chainOf = (texts: readonly string[], keys = ring()) => {
     const encoded = codec.encode(
       BOOK,
       'acme',
-      head,
+      last,
       { id: id(n), type, data, at: BEGINNING + n },
       // Some events of a chain are traced, others not.
       n % 3 === 1 ? { ...causeOf(`c${n}`), traceparent: TRACED } : causeOf(`c${n}`),
     );
-    head = encoded.recorded;
+    last = encoded.recorded;
     return place(encoded.stored, n);
   });
   return { stored, keys, reader: new EventCodec(bookEvents, keys) };
