@@ -63,7 +63,7 @@ export const openLogHeads = (path: string, log: string) => {
   };
 
   return {
-    /** Copies last revisions of the next events. @returns the position reached, and whether that is the end of the log */
+    /** Copies last revisions of the next events. @returns the position reached, and whether it is the log's end */
     step() {
       let began = 0;
       const copy = () => {

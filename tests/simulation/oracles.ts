@@ -80,7 +80,7 @@ export const findFaults = async (world: World, workload: Workload, hosts: Hosts)
   workload.faults.forEach(report('pages'));
   checkRequests(log, workload, report('requests'));
   checkChains(log, report('chain'));
-  await checkHeads(log, world, report('heads'));
+  await checkKeptHashes(log, world, report('heads'));
   await checkSettled(world, report('settles'));
   checkDeliveries(log, hosts, report('deliveries'));
   checkBulkRows(log, report('bulk rows'));
@@ -128,22 +128,22 @@ const checkChains = (log: readonly Fact[], report: Report): void => {
 };
 
 /** The kept hashes are those of the log. */
-const checkHeads = async (
+const checkKeptHashes = async (
   log: readonly Fact[],
   { stores: { heads } }: World,
   report: Report,
 ): Promise<void> => {
   const kept = new Map<string, { readonly revision: number; readonly hash: string }>();
-  const position = await heads.read('', (part) => part.forEach((head) => void kept.set(head.stream, head)));
+  const position = await heads.read('', (part) => part.forEach((each) => void kept.set(each.stream, each)));
   const upTo = log.filter((event) => position !== undefined && event.position <= position);
   for (const [stream, events] of Map.groupBy(upTo, (event) => event.stream)) {
-    const [last, head] = [events.at(-1), kept.get(stream)];
+    const [last, hashed] = [events.at(-1), kept.get(stream)];
     if (
-      head === undefined ||
-      head.revision !== last?.revision ||
-      !last.metadata.includes(`"hash":"${head.hash}"`)
+      hashed === undefined ||
+      hashed.revision !== last?.revision ||
+      !last.metadata.includes(`"hash":"${hashed.hash}"`)
     )
-      report(`${stream} ends at ${last?.revision}, its head says ${JSON.stringify(head)}`);
+      report(`${stream} ends at ${last?.revision}, its kept hash says ${JSON.stringify(hashed)}`);
   }
 };
 
