@@ -109,10 +109,10 @@ function asUnavailable(error: unknown): unknown {
 }
 
 /**
- * Limits rows. With a bare parameter as limit, SQLite would compile the statement again in each run, to plan for the
+ * Limits rows. With a bare parameter, SQLite would compile the statement again in each run, to plan for the
  * number.
  */
-export const LIMITED = 'LIMIT ? + 0';
+export const LIMIT_CLAUSE = 'LIMIT ? + 0';
 
 /** Whether the table of a prepared statement is gone: another process has dropped a generation. */
 export function isMissingTable(error: unknown): boolean {

@@ -95,7 +95,7 @@ describe('Appends to EventStoreDB', () => {
     const reading = store.readStream('a.late-1').catch(unavailable);
     server.thaw();
     // On a busy machine the first read may time out; the first read with an answer contains the event.
-    const answered = (await reading) ?? (await eventually(() => store.readStream('a.late-1')));
+    const answered = (await reading) ?? (await untilPasses(() => store.readStream('a.late-1')));
     expect(answered, 'events of the stream').to.have.length(1);
   });
 });
