@@ -58,7 +58,7 @@ export const bearerToken = ({ headersDistinct }: IncomingMessage): string | unde
 };
 
 const delegatedRefused = (): DomainError =>
-  new DomainError('delegated_credential_refused', 'This needs a person’s own session.');
+  new DomainError('delegated_credential_refused', 'This request needs a person’s own session.');
 
 /**
  * Checks kind, role, scope, permission and entitlement. {@link Authenticate} has checked the family; this check covers
@@ -132,11 +132,14 @@ const checkRights = (access: Guarded, rights: TenantRights): void => {
   if (access.entitlement === undefined || suffice(rights, access)) return;
   switch (access.entitlement) {
     case 'ledger':
-      throw new DomainError('not_entitled', 'The tenant is not entitled to the ledger.', {
+      throw new DomainError('not_entitled', 'The tenant does not have the entitlement for the ledger.', {
         listing_slug: 'service.ledger',
       });
     case 'assistant':
-      throw new DomainError('assistant_not_entitled', 'The tenant is not entitled to the assistant.');
+      throw new DomainError(
+        'assistant_not_entitled',
+        'The tenant does not have the entitlement for the assistant.',
+      );
     case 'webhooks':
       throw planRequired();
     default:
@@ -152,17 +155,17 @@ const checkLedger = (access: Guarded, rights: TenantRights): void => {
 const checkPerson = (access: Guarded, principal: UserPrincipal): void => {
   if (principal.tokenUse !== undefined && access.refuses?.includes('test_token')) throw delegatedRefused();
   if (access.roles !== undefined && !access.roles.includes(principal.role)) {
-    throw new DomainError('admin_required', 'This is for admins.');
+    throw new DomainError('admin_required', 'Only admins may do this.');
   }
   if (principal.impersonatedBy !== undefined && access.refuses?.includes('impersonation')) {
-    throw new DomainError('forbidden', 'This is not for a platform admin who acts as somebody else.');
+    throw new DomainError('forbidden', 'A platform admin may not do this during an impersonation.');
   }
 };
 
 const checkDelegated = (access: Guarded, principal: ExtensionPrincipal | ApiTokenPrincipal): void => {
   if (access.refuses?.includes(principal.kind)) throw delegatedRefused();
   if (!access.kinds.includes(principal.kind) || access.scope === undefined) {
-    throw new DomainError('tenant_session_required', 'This needs a person’s session.');
+    throw new DomainError('tenant_session_required', 'This request needs a person’s session.');
   }
   if (!grants(principal.scopes, access.scope)) {
     throw new DomainError('scope_missing', `The scope ${access.scope} is needed.`, {
@@ -194,7 +197,7 @@ export const checkPartner = (principal: Principal, named: unknown): void => {
     {
       path: 'partner_id',
       code: 'not_allowed',
-      message: 'partner_id is the credential’s and is never passed.',
+      message: 'Do not send partner_id: it is taken from the credential.',
     },
   ]);
 };

@@ -62,7 +62,7 @@ export const crossOrigin = (origins: readonly string[]): RequestHandler => {
 export const checkOrigin = ({ headers }: IncomingMessage, origins: readonly string[]): void => {
   const { origin, host } = headers;
   if (origin === undefined || origins.includes(origin) || isOwn(origin, host)) return;
-  throw new DomainError('forbidden', 'Pages of this origin may not connect.');
+  throw new DomainError('forbidden', 'Pages of this origin are not allowed to connect.');
 };
 
 const PAGE_SCHEMES = ['http:', 'https:'];

@@ -46,7 +46,7 @@ const parsed = (cursor: string): z.infer<typeof pageEnd> | undefined => {
 };
 
 export const invalidCursor = (): DomainError =>
-  invalid([{ path: 'cursor', code: 'invalid_format', message: 'This is not a cursor of this list.' }]);
+  invalid([{ path: 'cursor', code: 'invalid_format', message: 'This cursor is not valid for this list.' }]);
 
 /** Decodes the position at which a page of events begins. @throws as {@link decodeCursor} */
 export const decodePosition = (

@@ -102,23 +102,25 @@ const headersOf = (
 const domainErrorOf = (error: unknown): DomainError => {
   if (error instanceof DomainError) return error;
   if (error instanceof TooManySearches) {
-    return new DomainError('unavailable', 'Too many searches are waiting. Try again.', { retry_after: 2 });
+    return new DomainError('unavailable', 'Too many searches are waiting. Try again later.', {
+      retry_after: 2,
+    });
   }
   if (error instanceof SearchGivenUp) {
     return new DomainError(
       'unavailable',
-      'The search takes too long. Narrow its filter, or try again later.',
+      'The search takes too long. Use a narrower filter, or try again later.',
       {
         retry_after: 2,
       },
     );
   }
   if (error instanceof StoreUnavailable) {
-    return new DomainError('unavailable', 'A store cannot be reached at the moment. Try again.');
+    return new DomainError('unavailable', 'A store is unavailable. Try again later.');
   }
   if (error instanceof InvalidCursor) return invalidCursor();
   if (error instanceof EventTooLarge) {
-    return new DomainError('payload_too_large', 'The content is too large to be kept.', {
+    return new DomainError('payload_too_large', 'The content is too large to be stored.', {
       limit: MAX_EVENT_BYTES,
     });
   }
@@ -160,4 +162,4 @@ export const rateLimited = (seconds: number, limit: ExceededLimit): DomainError 
 
 /** 405 for a path without this method. */
 export const methodNotAllowed = (allowed: readonly string[]): DomainError =>
-  new DomainError('method_not_allowed', 'This path does not have this method.', { allowed });
+  new DomainError('method_not_allowed', 'This path does not support this method.', { allowed });

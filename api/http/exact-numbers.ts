@@ -24,7 +24,7 @@ export const requireExactNumbers = (text: string): void => {
 
 /** @param path the key of the number; empty when it is not known */
 export const inexact = (path: string): DomainError =>
-  invalid([{ path, code: 'inexact', message: 'A number has more digits than can be kept.' }]);
+  invalid([{ path, code: 'inexact', message: 'A number has more digits than can be stored.' }]);
 
 /** Whether a number becomes an integer only by rounding. @param source text of a JSON number, without its sign */
 export const mayRound = (source: string): boolean =>

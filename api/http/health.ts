@@ -92,6 +92,6 @@ const MESSAGES: Readonly<Record<Status, string>> = {
   ready: 'Not ready to serve yet.',
   starting: 'Not ready to serve yet: the first run is not complete.',
   catching_up: 'Not ready to serve yet: the read models are catching up with the log.',
-  no_worker: 'Not ready to serve yet: no worker folds the read models. Start one with ROLE=worker.',
-  unavailable: 'Not ready to serve: a store does not answer.',
+  no_worker: 'Not ready to serve yet: no worker updates the read models. Start one with ROLE=worker.',
+  unavailable: 'Not ready to serve: a store is unavailable.',
 };

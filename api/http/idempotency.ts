@@ -29,7 +29,7 @@ export const parseIdempotencyKey = (headers: readonly string[]): string => {
   const [header, ...more] = headers;
   if (header !== undefined && more.length === 0 && KEY.test(header)) return header;
   const message =
-    'Idempotency-Key must be one value of 1 to 255 visible ASCII characters, with spaces only inside.';
+    'Idempotency-Key must be one value of 1 to 255 visible ASCII characters; spaces are allowed only inside.';
   throw invalid([{ path: 'Idempotency-Key', code: 'invalid_format', message }]);
 };
 
@@ -64,7 +64,10 @@ export interface KeyedRequest {
 }
 
 const reused = (): DomainError =>
-  new DomainError('idempotency_key_reused', 'This Idempotency-Key was used for another request.');
+  new DomainError(
+    'idempotency_key_reused',
+    'This Idempotency-Key was used for another request. Use a new key.',
+  );
 
 /** Marks an answer that was rebuilt because a text of the stored answer was erased. */
 const asReplayed = (reply: Reply): Reply => ({

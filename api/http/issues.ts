@@ -35,7 +35,7 @@ const size = (issue: RawIssue, limit: unknown, bound: 'least' | 'most'): string 
 };
 
 const KINDS: Readonly<Record<string, string>> = {
-  string: 'a text',
+  string: 'a string',
   number: 'a number',
   int: 'a whole number',
   boolean: 'true or false',
@@ -62,9 +62,11 @@ const predicate = (issue: RawIssue): string => {
         : `must be ${Array.isArray(values) ? String(values[0]) : 'the expected value'}`;
     }
     case 'invalid_format':
-      return `does not have the form of ${String(issue.format) === 'regex' ? 'such a value' : `a ${String(issue.format)}`}`;
+      return String(issue.format) === 'regex'
+        ? 'does not have the expected format'
+        : `is not a valid ${String(issue.format)}`;
     case 'unrecognized_keys':
-      return 'has a key that is not known';
+      return 'has an unknown key';
     case 'not_multiple_of':
       return `must be a multiple of ${String(issue.divisor)}`;
     default:
@@ -76,7 +78,7 @@ const predicate = (issue: RawIssue): string => {
 export const SENTENCES: { readonly error: (issue: RawIssue) => string; readonly reportInput: true } = {
   error: (issue) =>
     Array.isArray(issue.input) && issue.code === 'invalid_type' && issue.expected === 'string'
-      ? `${nameOf(issue.path)} must be one text, not a list.`
+      ? `${nameOf(issue.path)} must be a single value, not a list.`
       : `${nameOf(issue.path)} ${predicate(issue)}.`,
   // Distinguishes a missing value from a wrong one; {@link toIssue} drops the value.
   reportInput: true,

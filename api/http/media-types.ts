@@ -24,7 +24,7 @@ const unsupported = (message: string): DomainError => new DomainError('unsupport
 export const bodyKindOf = ({ headers }: IncomingMessage, kinds: readonly BodyKind[]): BodyKind => {
   const encoding = headers['content-encoding'];
   if (encoding !== undefined && encoding.toLowerCase() !== 'identity') {
-    throw unsupported('Compressed bodies are not read; send the body without Content-Encoding.');
+    throw unsupported('Compressed bodies are not supported. Send the body without Content-Encoding.');
   }
   const { type, parameters } = parse(headers['content-type'] ?? '');
   const kind = kinds.find((each) => MEDIA_TYPES[each] === type);

@@ -135,7 +135,11 @@ export const readMultipart = async <Received>(
     if (name !== 'file') {
       stream.destroy();
       return fail(
-        refused(String(name).slice(0, NAME_LENGTH), 'unexpected', 'The file must be the part file.'),
+        refused(
+          String(name).slice(0, NAME_LENGTH),
+          'unexpected',
+          'The file must be sent in the part named file.',
+        ),
       );
     }
     source = stream;
@@ -145,13 +149,14 @@ export const readMultipart = async <Received>(
     received.catch(fail);
   });
   parser.on('field', (name, value, { valueTruncated }) => {
-    if (name === 'file') fail(refused('file', 'invalid_type', 'The part file must be a file.'));
+    if (name === 'file') fail(refused('file', 'invalid_type', 'The part named file must be a file.'));
     else if (String(name).length > NAME_LENGTH || valueTruncated) {
       fail(new DomainError('payload_too_large', 'A field of the form is too large.', { limit: FIELD_BYTES }));
     } else if (name !== undefined) fields.add(name, value);
   });
-  parser.on('filesLimit', () => fail(refused('file', 'too_many', 'One file at a time.')));
-  const tooMany = (): void => fail(refused('', 'too_many', `At most ${FIELDS} fields beside the file.`));
+  parser.on('filesLimit', () => fail(refused('file', 'too_many', 'A request can upload only one file.')));
+  const tooMany = (): void =>
+    fail(refused('', 'too_many', `A request can have at most ${FIELDS} fields besides the file.`));
   parser.on('fieldsLimit', tooMany);
   parser.on('partsLimit', tooMany);
   parser.on('error', () => fail(request.complete || !request.destroyed ? malformed() : cutOff()));
@@ -164,7 +169,7 @@ export const readMultipart = async <Received>(
   try {
     await parsed;
     if (file === undefined || received === undefined) {
-      throw refused('file', 'required', 'The part file is required.');
+      throw refused('file', 'required', 'The part named file is required.');
     }
     const stored = await received;
     // A refusal may come with the last bytes and truncate the file.

@@ -155,7 +155,7 @@ export class PendingAnswers {
 const takenBy = (connection: Socket): number => connection.bytesWritten - connection.writableLength;
 
 const tooManyUnread = (): DomainError => {
-  const message = 'Too many answers wait to be read. Read them, then try again.';
+  const message = 'Too many answers are still unread. Read them, then try again.';
   return new DomainError('unavailable', message, { retry_after: 5, limit: 'pending_answers' });
 };
 

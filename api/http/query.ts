@@ -30,14 +30,15 @@ export const checkQueryNames = (query: Query, known: readonly string[]): void =>
 };
 
 const unknownParameters = (unknown: readonly string[], known: readonly string[]): DomainError => {
-  const allowed = known.length === 0 ? 'This request takes none.' : `This request knows ${known.join(', ')}.`;
+  const allowed =
+    known.length === 0 ? 'This request takes no query parameters.' : `Known parameters: ${known.join(', ')}.`;
   return invalid(
     unknown.slice(0, 100).map((name) => {
       const shown = name.slice(0, SHOWN).toWellFormed();
       return {
         path: shown,
         code: 'unknown_parameter',
-        message: `There is no query parameter ${shown}. ${allowed}`,
+        message: `Unknown query parameter ${shown}. ${allowed}`,
       };
     }),
   );

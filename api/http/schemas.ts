@@ -20,7 +20,7 @@ export const text = ({ min = 1, max }: { min?: number; max: number }) =>
         context.addIssue({ code: 'too_big', origin: 'string', maximum: max, inclusive: true });
       }
       if (!isStorableText(value)) {
-        context.addIssue({ code: 'custom', message: 'The text holds a character that cannot be kept.' });
+        context.addIssue({ code: 'custom', message: 'The text contains a character that cannot be stored.' });
       }
     })
     .meta({ override: { minLength: min, maxLength: max } });

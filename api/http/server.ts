@@ -47,7 +47,7 @@ const refuseRaw = (error: NodeJS.ErrnoException, socket: Duplex, requestId: stri
 export const checkHost = ({ rawHeaders, httpVersion }: IncomingMessage): void => {
   const hosts = rawHeaders.filter((name, at) => at % 2 === 0 && name.toLowerCase() === 'host').length;
   if (hosts > 1) {
-    throw invalid([{ path: 'Host', code: 'invalid', message: 'The header Host may be given once.' }]);
+    throw invalid([{ path: 'Host', code: 'invalid', message: 'The header Host may be sent only once.' }]);
   }
   if (hosts === 0 && httpVersion === '1.1') {
     throw invalid([{ path: 'Host', code: 'required', message: 'The header Host is required.' }]);

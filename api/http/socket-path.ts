@@ -10,5 +10,5 @@ export const SOCKET_METHODS: readonly string[] = ['GET', 'OPTIONS'];
 /** The refusal of a request that asks for no upgrade. */
 export const notAnUpgrade = (method: string): DomainError =>
   method === 'GET' || method === 'HEAD'
-    ? new DomainError('upgrade_required', 'This path is a WebSocket: connect with a WebSocket client.')
+    ? new DomainError('upgrade_required', 'This path is a WebSocket. Connect with a WebSocket client.')
     : methodNotAllowed(SOCKET_METHODS);

@@ -81,7 +81,7 @@ const fileReply = async (
 };
 
 const NOT_BUILT =
-  'The Console is not built. `npm run console:build` builds it where the development dependencies are installed.';
+  'The Console is not built. Install the development dependencies and run `npm run console:build`.';
 
 /** Names of files that may be read from the folder. */
 const ASSET = /^[A-Za-z0-9_-][A-Za-z0-9_.-]*$/;

@@ -41,7 +41,7 @@ const sentence = ({ type }: PublicField, { code, message }: FieldIssue): string 
     case 'decimal':
       return 'Enter a number with a point before its decimals, such as 12.50.';
     case 'date':
-      return 'Enter a date of the calendar, such as 2026-11-30.';
+      return 'Enter a date, such as 2026-11-30.';
     case 'datetime':
       return 'Enter a date and a time, such as 2026-11-30 14:00.';
     case 'enum':

@@ -136,7 +136,7 @@ ${term('From', invoice.partner.name)}${term('To', invoice.customer.name)}${term(
   invoice.upstream_ref === undefined ? undefined : term('Reference', invoice.upstream_ref)
 }</dl>
 <table>
-<caption>What is billed</caption>
+<caption>Billed items</caption>
 <thead><tr><th scope="col">Item</th>${columns.map(
     (name) => html`<th scope="col" class="number">${name}</th>`,
   )}</tr></thead>

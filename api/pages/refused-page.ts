@@ -19,12 +19,12 @@ const BACK = 'Go back in your browser: what you entered is still there.';
 
 const textOf = ({ status, message, seconds }: Refused): { title: string; said: string; next: string } => {
   if (status === 429) {
-    const said = `Your answers have not been sent, because too many came from your network. Please try again ${retryTime(seconds)}.`;
+    const said = `Your answers have not been sent, because too many forms were sent from your network. Please try again ${retryTime(seconds)}.`;
     return { title: 'Please wait a moment', said, next: `Nothing is lost. ${BACK}` };
   }
   if (status >= 500) {
     const said = `Something went wrong on our side. Please try again ${retryTime(seconds)}.`;
-    return { title: 'Not sent yet', said, next: `${BACK} Sending it twice counts once.` };
+    return { title: 'Not sent yet', said, next: `${BACK} If you send it twice, it counts only once.` };
   }
   const said = `Your answers could not be read, and have not been sent. ${message}`;
   return { title: 'Your answers could not be read', said, next: `Nothing is lost. ${BACK}` };

@@ -144,7 +144,10 @@ export class Backfills extends WithDeps<{
   async #checkEntitled(tenantId: string): Promise<void> {
     const tenant = await this.deps.directory.tenant(tenantId);
     if (tenant === undefined || !hasAssistant(tenant)) {
-      throw new DomainError('assistant_not_entitled', 'The tenant is not entitled to the assistant.');
+      throw new DomainError(
+        'assistant_not_entitled',
+        'The tenant does not have the entitlement for the assistant.',
+      );
     }
   }
 }

@@ -51,7 +51,7 @@ export const orModelUnavailable = async <T>(work: Promise<T>): Promise<T> => {
     if (!(error instanceof EmbedderUnavailable)) throw error;
     throw new DomainError(
       'embedding_model_unavailable',
-      'The embedding model is not loaded on this host; please tell its operator.',
+      'The embedding model is not loaded on this server. Ask its operator to install the model.',
     );
   }
 };

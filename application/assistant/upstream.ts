@@ -70,12 +70,12 @@ export const upstreamAnswerer = (
 };
 
 const unavailable = (): DomainError =>
-  new DomainError('unavailable', 'The language model behind the assistant does not answer at the moment.');
+  new DomainError('unavailable', 'The assistant’s language model is unavailable. Try again later.');
 
 const unexpected = (): DomainError =>
   new DomainError(
     'assistant_upstream_unexpected',
-    'The language model behind the assistant answered something that is no answer; asking again is safe.',
+    'The assistant’s language model sent an invalid answer. Try again.',
   );
 
 const contentOf = (answer: OutboundAnswer): string => {

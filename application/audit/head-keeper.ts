@@ -214,7 +214,7 @@ export class HeadKeeper extends WithDeps<{
 }
 
 const behind = (): DomainError =>
-  new DomainError('read_model_behind', 'The heads of the log are not ready yet; try again.');
+  new DomainError('read_model_behind', 'The heads of the log are not ready yet. Try again.');
 
 const MEMBER = '"hash":"';
 const HASH_LENGTH = 64;

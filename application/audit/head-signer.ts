@@ -49,7 +49,7 @@ export class HeadSigner extends WithDeps<{
   async proof(tenantId: string, each?: EachPage): Promise<SignedHead> {
     const { signer, keeper } = this.deps;
     if (signer === undefined) {
-      throw new DomainError('unavailable', 'This server has no key to sign heads with (AUDIT_SIGNING_KEY).');
+      throw new DomainError('unavailable', 'This server has no key for signing heads (AUDIT_SIGNING_KEY).');
     }
     await keeper.reachEnd();
     return this.#sign(tenantId, signer, each);
@@ -62,7 +62,8 @@ export class HeadSigner extends WithDeps<{
       root.add(page);
       return each?.(page);
     });
-    if (position === undefined) throw new DomainError('read_model_behind', 'There is nothing to seal yet.');
+    if (position === undefined)
+      throw new DomainError('read_model_behind', 'There are no events to sign yet.');
     const head = signedHead(
       { tenant_id: tenantId, position, root: root.digest(), signed_at: new Date(clock.now()).toISOString() },
       signer,

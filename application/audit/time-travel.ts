@@ -40,7 +40,7 @@ export class TimeTravel extends WithDeps<{ events: EventStore; codec: EventCodec
     }
     const end = await this.deps.events.end();
     if (end === undefined || position > end) {
-      throw invalidAt(path, 'too_big', 'The log has not come so far.');
+      throw invalidAt(path, 'too_big', 'The position is after the end of the log.');
     }
     return position;
   }

@@ -109,7 +109,7 @@ export class Invoices extends WithDeps<{
     const invoice = await this.#invoice(one, state);
     if (invoice.state === 'generated' || invoice.state === 'void') {
       if (position !== undefined) this.deps.wrote(position);
-      const message = 'The upstream billing system has refused the invoice.';
+      const message = 'The upstream billing system refused the invoice.';
       throw new DomainError('upstream_refused', message, { reason: invoice.last_error });
     }
     return { invoice, position };
@@ -128,7 +128,11 @@ export class Invoices extends WithDeps<{
   async change(partnerId: string, invoiceId: string): Promise<never> {
     const { state: invoices } = await this.#stream(await this.#find(partnerId, invoiceId)).refresh();
     const state = liveInvoice(invoices, invoiceId)?.state ?? 'void';
-    throw new DomainError('invoice_locked', 'An invoice is frozen when it is generated.', { state });
+    throw new DomainError(
+      'invoice_locked',
+      'An invoice cannot be changed after it was generated: void it and generate another one.',
+      { state },
+    );
   }
 
   async #find(partnerId: string, invoiceId: string): Promise<Issuing> {

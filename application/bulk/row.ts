@@ -65,7 +65,7 @@ export const errored = (refusal: RowRefusal, currentState: string): ErroredRow =
 });
 
 export const lostRace = (): DomainError =>
-  new DomainError('unavailable', 'The record is too busy at the moment.');
+  new DomainError('unavailable', 'The record is too busy at the moment. Try again.');
 
 export const isLostRace = (thrown: unknown): boolean =>
   thrown instanceof DomainError && (thrown.code === 'conflict' || thrown.code === 'not_found');

@@ -157,7 +157,7 @@ export class BulkSessions extends WithDeps<{
       }
     }
     if (rows.size <= MAX_ROWS) return [...rows];
-    throw invalidAt('selection', 'too_big', `A bulk operation works on at most ${MAX_ROWS} records.`);
+    throw invalidAt('selection', 'too_big', `A bulk operation can change at most ${MAX_ROWS} records.`);
   }
 
   async #count(tenantId: string, { selection, entityName }: SessionState): Promise<number | undefined> {

@@ -89,7 +89,7 @@ export class Deletions extends WithDeps<{
       if (result.outcome === 'in_use') throw inUse(result.blocker);
       await pause(POLL_MS * 2 ** tries * (0.5 + randomNumber()));
     }
-    throw new DomainError('conflict', 'Another deletion holds records that would go too. Try again.');
+    throw new DomainError('conflict', 'Another deletion is deleting some of these records. Try again.');
   }
 
   /** Takes over an attempt that was not decided in time. */

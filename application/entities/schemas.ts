@@ -237,7 +237,7 @@ export class Schemas extends WithDeps<{
       if (reference === undefined || reference.entity_name === own) continue;
       if ((await this.cached(tenantId, reference.entity_name)) !== undefined) continue;
       const path = `fields.${index}.reference.entity_name`;
-      issues.push({ path, code: 'reference_not_found', message: 'There is no entity of this name.' });
+      issues.push({ path, code: 'reference_not_found', message: 'There is no entity with this name.' });
     }
     if (issues.length > 0) throw constraintViolated(issues);
   }

@@ -98,7 +98,7 @@ export class Files extends WithDeps<{
       return { file: { ...uploaded, createdAt: event.at }, position };
     }
     if (state.status === 'attached') return { file: state, position };
-    throw new DomainError('conflict', 'The file was deleted meanwhile.');
+    throw new DomainError('conflict', 'The file was deleted in the meantime.');
   }
 
   /** @throws `not_found` */

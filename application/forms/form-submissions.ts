@@ -92,7 +92,7 @@ export class FormSubmissions extends WithDeps<{
       }
     }
     const created = await this.#created(tenantId, ids.record);
-    if (created === undefined) throw new DomainError('internal_error', 'The submission left no record.');
+    if (created === undefined) throw new DomainError('internal_error', 'The submission created no record.');
     return { submissionId, position: await this.complete(tenantId, created, cause) };
   }
 
@@ -140,7 +140,7 @@ const MAX_SUBMISSION_BYTES = 384 * 1024;
 
 const refuseLarge = (values: unknown): void => {
   if (Buffer.byteLength(JSON.stringify(values)) <= MAX_SUBMISSION_BYTES) return;
-  const message = `A submission has at most ${MAX_SUBMISSION_BYTES} bytes of values.`;
+  const message = `The values of a submission must have at most ${MAX_SUBMISSION_BYTES} bytes.`;
   throw new DomainError('payload_too_large', message, { limit: MAX_SUBMISSION_BYTES });
 };
 

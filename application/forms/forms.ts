@@ -117,7 +117,7 @@ export class Forms extends WithDeps<{
         const present = existingForm(state);
         if (takes && !isHeld) throw slugTaken();
         if (!takes && slug !== present.slug && change.slug !== undefined) {
-          throw new DomainError('conflict', 'The form has changed since. Try again.');
+          throw new DomainError('conflict', 'The form was changed in the meantime. Try again.');
         }
         left = takes ? present : undefined;
         return changeForm(state, checked, takes ? claimId : present.claimId);
@@ -217,7 +217,7 @@ export class Forms extends WithDeps<{
   async #entity(tenantId: string, name: string): Promise<readonly Field[]> {
     const entity = isName(name) ? await this.deps.schemas.findLatest(tenantId, name) : undefined;
     if (entity !== undefined) return entity.fields;
-    const message = 'There is no entity of this name.';
+    const message = 'There is no entity with this name.';
     throw constraintViolated([{ path: 'entity_name', code: 'reference_not_found', message }]);
   }
 }

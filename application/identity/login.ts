@@ -62,7 +62,7 @@ export class Login extends WithDeps<{
     const [match] = matching;
     if (match === undefined) throw refused();
     if (matching.length > 1) {
-      throw new DomainError('tenant_required', 'This account exists in several tenants: name one.');
+      throw new DomainError('tenant_required', 'This account exists in several tenants: send the tenant.');
     }
     const tenant = await this.deps.directory.tenant(match.tenantId);
     if (tenant?.status !== 'active') throw tenantSuspended();

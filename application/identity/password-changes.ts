@@ -38,7 +38,7 @@ const partsOf = (link: string): { tenantId: string; userId: string; secretHash: 
 };
 
 const wrongPassword = (): DomainError => {
-  const [field, message] = ['current_password', 'The current password is not right.'];
+  const [field, message] = ['current_password', 'The current password is wrong.'];
   const issues = [{ path: field, code: 'wrong_password', message }];
   return new DomainError('constraint_violated', message, { field, issues });
 };

@@ -117,7 +117,7 @@ export class SsoAccounts extends WithDeps<{
       if (!isRefusal(error, 'already_exists')) throw error;
       const other = await this.deps.directory.emailOwner(tenantId, emailHash);
       if (other !== undefined) return other;
-      throw new DomainError('unavailable', 'An account with this e-mail is being made. Try again.');
+      throw new DomainError('unavailable', 'An account with this e-mail is being created. Try again.');
     }
     await this.#register(tenantId, newcomer, cause);
     await email.claim();

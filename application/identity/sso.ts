@@ -43,10 +43,10 @@ export interface SsoSession extends Written<Session> {
 }
 
 const refused = (): DomainError =>
-  new DomainError('invalid_credential', 'The sign-in was not completed. Begin again.');
+  new DomainError('invalid_credential', 'The sign-in was not completed. Start again.');
 
 const unavailable = (): DomainError =>
-  new DomainError('unavailable', 'The identity provider cannot be used at the moment. Try again.');
+  new DomainError('unavailable', 'The identity provider is unavailable. Try again later.');
 
 /** Single sign-on by OpenID Connect (specification, Authentication 1; decisions, section 3). */
 export class Sso extends WithDeps<{

@@ -59,7 +59,7 @@ export class Messaging extends WithDeps<{
     const issue = (code: string, message: string) => invalidAt('participant_user_ids', code, message);
     if (participants.length < 2) throw issue('too_small', 'A conversation needs at least two people.');
     if (participants.length > MAX_PARTICIPANTS)
-      throw issue('too_big', 'A conversation has at most 50 people.');
+      throw issue('too_big', 'A conversation can have at most 50 people.');
     if (!participants.every((id) => USER_ID.test(id))) throw notFound();
     const users = await this.deps.directory.users(tenantId, participants);
     if (participants.some((id) => users.get(id)?.status !== 'active')) throw notFound();
@@ -248,6 +248,6 @@ const appendedEvent = <T extends ConversationEvent['type']>(
     event: RecordedEvent<ConversationEvent>,
   ): event is Extract<RecordedEvent<ConversationEvent>, { type: T }> => event.type === type;
   const event = outcome.events.find(isWanted);
-  if (event === undefined) throw new DomainError('internal_error', 'The command left no event.');
+  if (event === undefined) throw new DomainError('internal_error', 'The command appended no event.');
   return event;
 };

@@ -25,7 +25,7 @@ export class Notifications extends WithDeps<{
     const hasIds = request.ids !== undefined && request.ids.length > 0;
     if (hasIds === (request.all === true)) {
       throw invalid([
-        { path: 'ids', code: 'custom', message: 'Give either a non-empty list of ids or all: true.' },
+        { path: 'ids', code: 'custom', message: 'Send either a non-empty list of ids or all: true.' },
       ]);
     }
     const ids = request.all === true ? undefined : request.ids;

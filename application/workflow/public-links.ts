@@ -71,7 +71,7 @@ export class PublicLinks extends WithDeps<{
       .execute(context, (state, at) => createLink(state, { linkId, jobId, tokenHash, ...link }, at));
     const [created] = outcome.events;
     if (created?.type !== 'PublicLinkCreated') {
-      throw new DomainError('internal_error', 'The command left no link.');
+      throw new DomainError('internal_error', 'The command created no link.');
     }
     const { data } = created;
     return {

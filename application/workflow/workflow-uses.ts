@@ -94,7 +94,7 @@ export class WorkflowUses extends WithDeps<{ streams: Streams; workflows: Publis
           announced = await this.#announce(use, error.workflow);
         }
       }
-      throw new DomainError('conflict', 'The workflow of this entity keeps changing. Try again.');
+      throw new DomainError('conflict', 'The workflow of this entity is changed too often. Try again.');
     } finally {
       await this.#settle(use, announced);
     }
@@ -106,7 +106,7 @@ export class WorkflowUses extends WithDeps<{ streams: Streams; workflows: Publis
         if (name === null) return;
         const workflow = await this.deps.workflows(tenantId, name);
         if (workflow === undefined) {
-          const message = 'There is no published workflow of this name.';
+          const message = 'There is no published workflow with this name.';
           throw constraintViolated([{ path: 'workflow', code: 'reference_not_found', message }]);
         }
         const issues: FieldIssue[] = [];
@@ -161,7 +161,7 @@ export const refuseLate = (announcement: Announcement | undefined, now: number):
 };
 
 const tooLate = (): DomainError =>
-  new DomainError('conflict', 'The workflow was published meanwhile. Try again.');
+  new DomainError('conflict', 'The workflow was published in the meantime. Try again.');
 
 /** Fields of an entity for the expression language. */
 export const specsOf = (fields: readonly Field[]): FieldSpecs =>

@@ -5254,7 +5254,7 @@ export interface components {
                 /**
                  * @example {
                  *       "error": "not_entitled",
-                 *       "message": "The tenant is not entitled to the ledger.",
+                 *       "message": "The tenant does not have the entitlement for the ledger.",
                  *       "details": {
                  *         "listing_slug": "service.ledger"
                  *       },
@@ -5273,7 +5273,7 @@ export interface components {
                 /**
                  * @example {
                  *       "error": "admin_required",
-                 *       "message": "This is for admins.",
+                 *       "message": "Only admins may do this.",
                  *       "request_id": "019cad93-4894-7150-b550-2184aab8f317"
                  *     }
                  */
@@ -5305,7 +5305,7 @@ export interface components {
                 /**
                  * @example {
                  *       "error": "already_exists",
-                 *       "message": "An account with this code exists.",
+                 *       "message": "An account with this code already exists.",
                  *       "details": {
                  *         "field": "code"
                  *       },
@@ -5437,7 +5437,7 @@ export interface components {
                 /**
                  * @example {
                  *       "error": "read_model_behind",
-                 *       "message": "This node has not caught up yet.",
+                 *       "message": "This node lags behind. Try again.",
                  *       "details": {
                  *         "retry_after": 1
                  *       },

@@ -161,7 +161,7 @@ export const invoiceOfWindow = (state: InvoicesState, window: Window): LiveInvoi
   const same = overlapping.find((invoice) => windowKey(invoice.window) === windowKey(window));
   const [other] = overlapping;
   if (same !== undefined || other === undefined) return same;
-  throw new DomainError('window_overlap', 'An invoice of a window that overlaps this one is there.', {
+  throw new DomainError('window_overlap', 'Another invoice already covers part of this window.', {
     invoice_id: other.id,
     window: other.window,
   });
@@ -194,7 +194,11 @@ export const generateInvoice = (
   const window = { from, to };
   if (invoiceOfWindow(state, window) !== undefined) return [];
   if (!draft?.lines.some(({ unrated, billable }) => unrated !== true && billable > 0)) {
-    throw new DomainError('nothing_to_invoice', 'No priced usage above what is included.', { window });
+    throw new DomainError(
+      'nothing_to_invoice',
+      'The window has no priced usage above the included quantities.',
+      { window },
+    );
   }
   const { through, ...frozen } = draft;
   const number = `${draft.customer.id}-${state.count + 1}`;

@@ -82,11 +82,17 @@ export const replaceRateCard = (
 ): readonly RateCardEvent[] => {
   const version = state.card?.version ?? 0;
   if (ifVersion !== undefined && ifVersion !== version) {
-    throw new DomainError('conflict', 'The rate card has another version by now.', { version });
+    throw new DomainError(
+      'conflict',
+      'The rate card was changed in the meantime. Read it again, then retry.',
+      { version },
+    );
   }
   const other = invoicedIn.find((each) => each !== currency);
   if (other !== undefined) {
-    throw new DomainError('conflict', 'There are invoices in another currency.', { currency: other });
+    throw new DomainError('conflict', 'The currency cannot be changed: invoices in another currency exist.', {
+      currency: other,
+    });
   }
   return decided(RateCardReplaced, { version: version + 1, currency, rates });
 };

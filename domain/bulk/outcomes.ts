@@ -33,7 +33,7 @@ export const recordNotFound: RowRefusal = refusal('record_not_found', 'The recor
 
 export const selectionDrift: RowRefusal = refusal(
   'selection_drift',
-  'The record did not match the filter any more when the session was committed.',
+  'The record no longer matched the filter when the session was committed.',
 );
 
 /** A record without a job has no state that a transition could start from. */
@@ -42,7 +42,10 @@ export const withoutJob: RowRefusal = refusal('invalid_fsm_from_state', 'The rec
 /** An unexpected error; the server's own log has the details. */
 export const notProcessable: RowRefusal = refusal('guard_failed', 'The row could not be processed.');
 
-export const tooLarge: RowRefusal = refusal('type_mismatch', 'The record would become too large to be kept.');
+export const tooLarge: RowRefusal = refusal(
+  'type_mismatch',
+  'The record would become too large to be stored.',
+);
 
 /** Violations of `min`, `max`, `max_length` and references count as mismatches (decisions, section 5). */
 const codeOfIssue = (code: string): OutcomeCode => {
@@ -80,11 +83,11 @@ export const refusalOfError = (error: unknown): RowRefusal | undefined => {
 export const refusalOfTransition = (refused: Refusal): RowRefusal | undefined => {
   switch (refused.kind) {
     case 'no_transition':
-      return refusal('invalid_fsm_from_state', `No such transition leads out of ${refused.state}.`);
+      return refusal('invalid_fsm_from_state', `The state ${refused.state} has no such transition.`);
     case 'role_not_admitted':
-      return refusal('guard_failed', 'The transition does not admit the role.');
+      return refusal('guard_failed', 'The role of the user may not make this transition.');
     case 'fields_missing':
-      return refusal('missing_required', `The transition needs a value of ${refused.keys.join(', ')}.`);
+      return refusal('missing_required', `The transition needs values for ${refused.keys.join(', ')}.`);
     case 'guard_rejected':
       return refusal(
         'guard_failed',

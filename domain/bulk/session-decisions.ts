@@ -48,7 +48,7 @@ export const startPreview = (state: BulkState, session: NewSession): readonly Bu
 /** @throws `conflict` when another try of the same request has taken over */
 const previewing = (state: BulkState, attempt: string): PreviewingState => {
   if (state.status === 'previewing' && state.attempt === attempt) return state;
-  throw new DomainError('conflict', 'Another preview has taken the place of this one.');
+  throw new DomainError('conflict', 'A newer attempt of the same request replaced this preview.');
 };
 
 /** @param first index of the first row @throws `conflict` */

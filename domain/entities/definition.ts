@@ -19,7 +19,7 @@ const label = z
   .string()
   .refine(
     (text) => text.trim() !== '' && codePoints(text) <= MAX_LABEL && isStorableText(text),
-    `A label has 1 to ${MAX_LABEL} characters, not only white space.`,
+    `A label must have 1 to ${MAX_LABEL} characters and must not be blank.`,
   );
 
 /** Names that no field can have, because records, filters or expressions use them. */
@@ -40,7 +40,7 @@ const RESERVED: ReadonlySet<string> = new Set([
 ]);
 
 const fieldDefinition = z.strictObject({
-  key: name.refine((key) => !RESERVED.has(key), 'This name is taken by the system.'),
+  key: name.refine((key) => !RESERVED.has(key), 'This name is reserved.'),
   label,
   type: fieldType,
   required: z.boolean().default(false),
@@ -107,7 +107,7 @@ export const checkFields = (
     const add = (key: string, code: string, message: string): void => {
       issues.push({ path: `fields.${index}.${key}`, code, message });
     };
-    if (seen.has(field.key)) add('key', 'duplicate', `There is another field ${field.key}.`);
+    if (seen.has(field.key)) add('key', 'duplicate', `The field ${field.key} is defined twice.`);
     seen.add(field.key);
     checkField(field, add);
     return withDefault(field, definition.default, add);
@@ -129,16 +129,17 @@ const checkField = (field: Field, add: Add): void => {
   }
   if (field.type === 'enum') checkOptions(field.options ?? [], add);
   if (field.type === 'reference') {
-    if (field.reference === undefined) add('reference', 'missing_required', 'A reference names its entity.');
+    if (field.reference === undefined)
+      add('reference', 'missing_required', 'A reference must name its entity.');
     else if (field.required && field.reference.on_delete === 'clear') {
-      add('reference.on_delete', 'unexpected', 'What is required cannot be cleared.');
+      add('reference.on_delete', 'unexpected', 'A required reference cannot be cleared on deletion.');
     }
   }
   checkBounds(field, add);
 };
 
 const checkOptions = (options: readonly string[], add: Add): void => {
-  if (options.length === 0) add('options', 'missing_required', 'An enum has at least one option.');
+  if (options.length === 0) add('options', 'missing_required', 'An enum needs at least one option.');
   if (new Set(options).size !== options.length) add('options', 'duplicate', 'Options must be distinct.');
 };
 
@@ -152,7 +153,7 @@ const checkBounds = ({ type, min, max }: Field, add: Add): void => {
   for (const [key, value] of Object.entries({ min, max })) {
     if (value === undefined || isBound(value)) continue;
     fine = false;
-    add(key, 'type_mismatch', `A bound is written like the values of its field.`);
+    add(key, 'type_mismatch', `A bound must have the type of its field.`);
   }
   if (!fine || min === undefined || max === undefined) return;
   if (compareDecimals(String(min), String(max)) > 0) add('max', 'too_small', 'max must not be below min.');

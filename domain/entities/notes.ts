@@ -19,9 +19,9 @@ interface AddNote {
 /** Same rules as a message: 1 to 10,000 code points, not blank. @throws `validation_failed` */
 export const checkNote = (body: string): void => {
   const issue = (code: string, message: string) => invalidAt('body', code, message);
-  if (body.trim() === '') throw issue('too_small', 'The body must hold more than white space.');
+  if (body.trim() === '') throw issue('too_small', 'The body must not be blank.');
   if (codePoints(body) > MAX_NOTE) throw issue('too_big', `The body has at most ${MAX_NOTE} characters.`);
-  if (!isStorableText(body)) throw issue('custom', 'The body holds a character that cannot be kept.');
+  if (!isStorableText(body)) throw issue('custom', 'The body contains a character that cannot be stored.');
 };
 
 /** @throws `not_found` */

@@ -130,7 +130,7 @@ const allIssues = ({ misfits }: Resolved, missing: ReadonlySet<string>): FieldIs
   ...[...missing].map((key) => ({
     path: `values.${key}`,
     code: 'reference_not_found',
-    message: 'There is nothing with this id.',
+    message: 'Nothing with this id exists.',
   })),
 ];
 
@@ -185,13 +185,15 @@ const registered = ({ registrations }: LinkFacts) =>
 
 const checkProposed = ({ fields, proposed }: SchemaView, { values }: Resolved): void => {
   if (proposed === undefined || brokenBy(tightenings(fields, proposed), values) === undefined) return;
-  throw new DomainError('conflict', 'The entity is being changed at this moment. Try again.');
+  throw new DomainError('conflict', 'The entity is being changed. Try again.');
 };
 
 /** @throws `conflict` when the record is at another version */
 export const checkVersion = (version: number, ifVersion: number | undefined): void => {
   if (ifVersion === undefined || ifVersion === version) return;
-  throw new DomainError('conflict', 'The record has changed since.', { version });
+  throw new DomainError('conflict', 'The record was changed in the meantime. Read it again, then retry.', {
+    version,
+  });
 };
 
 /**
@@ -205,7 +207,7 @@ export const createRecord = (
   facts: LinkFacts,
   known?: Resolved,
 ): readonly RecordEvent[] => {
-  if (state.status !== 'none') throw new DomainError('conflict', 'There is a record of this id.');
+  if (state.status !== 'none') throw new DomainError('conflict', 'A record with this id already exists.');
   const resolved = known ?? resolve(schema.fields, undefined, command.values);
   checkTypes(resolved, facts.missing);
   checkConstraints(resolved, facts.missing);

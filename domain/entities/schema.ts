@@ -125,7 +125,7 @@ export const defineEntity = (
   entity: { readonly name: string } & SchemaDefinition,
 ): readonly SchemaEvent[] => {
   if (state.exists) {
-    throw new DomainError('already_exists', 'There is an entity of this name.', { field: 'name' });
+    throw new DomainError('already_exists', 'An entity with this name already exists.', { field: 'name' });
   }
   return decided(EntityDefined, dataOf(entity, entity));
 };
@@ -162,7 +162,7 @@ export const proposeChange = (
   if (!state.exists) throw notFound();
   const { proposal } = state;
   if (proposal !== undefined && now - proposal.at < PROPOSAL_MS) {
-    throw new DomainError('conflict', 'Another change of this entity is under way.');
+    throw new DomainError('conflict', 'Another change of this entity is in progress. Try again later.');
   }
   const abandoned = proposal === undefined ? [] : settleChange(state, proposal.id, true);
   const to = changedDefinition(state, change);
@@ -184,7 +184,7 @@ export const settleChange = (
 ): readonly SchemaEvent[] => {
   if (!state.exists || state.proposal?.id !== changeId) {
     if (isBroken) return [];
-    throw new DomainError('conflict', 'The change took too long and was given up. Try again.');
+    throw new DomainError('conflict', 'The change took too long and was cancelled. Try again.');
   }
   return isBroken
     ? decided(EntityChangeAbandoned, { entity_name: state.name, change_id: changeId })

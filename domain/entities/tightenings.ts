@@ -22,9 +22,9 @@ export const tightenings = (before: readonly Field[], after: readonly Field[]): 
     const holds = (message: string): void => {
       found.push({ key: old.key, message, breaks: (values) => isThere(values, old.key) });
     };
-    if (field === undefined) holds('Records hold values of this field.');
+    if (field === undefined) holds('Records have values in this field.');
     else if (isOther(old, field)) {
-      holds('Records hold values of this field: its type and its entity stay.');
+      holds('Records have values in this field: its type and its entity cannot be changed.');
       found.push(...demanded(field));
     } else found.push(...narrowed(old, field));
   }
@@ -40,7 +40,7 @@ const demanded = (field: Field): Tightening[] =>
     ? [
         {
           key: field.key,
-          message: 'Records have no value for this field, which would be required.',
+          message: 'Records without a value in this field exist: it cannot become required.',
           breaks: (values) => !isThere(values, field.key),
         },
       ]
@@ -50,7 +50,7 @@ const demanded = (field: Field): Tightening[] =>
 const narrowed = (old: Field, field: Field): Tightening[] => {
   const bounds: Tightening = {
     key: field.key,
-    message: 'Records hold values that this field would refuse.',
+    message: 'Records have values that the changed field would refuse.',
     breaks: (values) => {
       const value = values[field.key];
       return value !== undefined && isThere(values, field.key) && 'misfit' in checkValue(field, value);

@@ -33,8 +33,10 @@ const keep = (field: Field, value: unknown): Fit => {
   switch (field.type) {
     case 'text':
     case 'long_text':
-      if (typeof value !== 'string') return mismatch('This must be a text.');
-      return isStorableText(value) ? { value } : mismatch('The text holds a character that cannot be kept.');
+      if (typeof value !== 'string') return mismatch('This must be a string.');
+      return isStorableText(value)
+        ? { value }
+        : mismatch('The text contains a character that cannot be stored.');
     case 'integer':
       return typeof value === 'number' && Number.isSafeInteger(value)
         ? { value: value === 0 ? 0 : value }
@@ -42,24 +44,24 @@ const keep = (field: Field, value: unknown): Fit => {
     case 'decimal':
       return typeof value === 'string' && isDecimal(value)
         ? { value }
-        : mismatch('This must be a decimal number as a text, with at most 38 digits.');
+        : mismatch('This must be a decimal number as a string, with at most 38 digits.');
     case 'boolean':
       return typeof value === 'boolean' ? { value } : mismatch('This must be true or false.');
     case 'date':
       return typeof value === 'string' && isDate(value)
         ? { value }
-        : mismatch('This must be a date of the calendar, YYYY-MM-DD.');
+        : mismatch('This must be a calendar date, YYYY-MM-DD.');
     case 'datetime': {
       const instant = typeof value === 'string' ? instantOf(value.toUpperCase()) : undefined;
       return instant === undefined
-        ? mismatch('This must be an instant as of RFC 3339, with an offset.')
+        ? mismatch('This must be an RFC 3339 time with an offset, such as 2026-01-31T09:00:00Z.')
         : { value: instantKey(instant) };
     }
     case 'enum':
       if (typeof value !== 'string') return mismatch('This must be one of the options.');
       return field.options?.includes(value) === true
         ? { value }
-        : mismatch('This is none of the options.', 'unknown_enum');
+        : mismatch('This is not one of the options.', 'unknown_enum');
     case 'reference':
     case 'user':
       return typeof value === 'string' ? { value } : mismatch('This must be an id.');
@@ -122,14 +124,14 @@ const MAX_JSON_DEPTH = 32;
 
 const problemIn = (value: unknown, depth: number): string | undefined => {
   if (typeof value === 'string') {
-    return isStorableText(value) ? undefined : 'A text holds a character that cannot be kept.';
+    return isStorableText(value) ? undefined : 'A string contains a character that cannot be stored.';
   }
   if (typeof value === 'number') return Number.isFinite(value) ? undefined : 'A number is too large.';
   if (value === null || typeof value === 'boolean') return undefined;
   if (typeof value !== 'object') return 'This is not JSON.';
-  if (depth >= MAX_JSON_DEPTH) return `The value is nested deeper than ${MAX_JSON_DEPTH}.`;
+  if (depth >= MAX_JSON_DEPTH) return `The value is nested deeper than ${MAX_JSON_DEPTH} levels.`;
   for (const [key, member] of Object.entries(value)) {
-    if (!Array.isArray(value) && !isStorableKey(key)) return 'A key cannot be kept.';
+    if (!Array.isArray(value) && !isStorableKey(key)) return 'A key cannot be stored.';
     const problem = problemIn(member, depth + 1);
     if (problem !== undefined) return problem;
   }

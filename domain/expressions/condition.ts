@@ -17,7 +17,7 @@ export function parseCondition(text: string, names: readonly string[], path: str
   throw invalidAt(
     path,
     'invalid_expression',
-    `There is no ${foreign.names.join('.').slice(0, 80)} (at character ${foreign.at}).`,
+    `Unknown name: ${foreign.names.join('.').slice(0, 80)} (at character ${foreign.at}).`,
   );
 }
 

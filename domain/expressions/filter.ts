@@ -34,7 +34,7 @@ function treeOf(input: unknown, fields: FieldSpecs): Expression {
   if (typeof input === 'object' && input !== null && !Array.isArray(input)) {
     return parseObjectForm(input, fields);
   }
-  throw new ExpressionError('A filter is a text or an object.', 0);
+  throw new ExpressionError('A filter must be a string or an object.', 0);
 }
 
 function fromJson(text: string): unknown {
@@ -42,6 +42,6 @@ function fromJson(text: string): unknown {
     return JSON.parse(text);
   } catch (error) {
     const offset = Number(/at position (\d+)/.exec(String(error))?.[1] ?? text.length);
-    throw new DomainError('invalid_filter', 'The filter begins with { and is no JSON.', { offset });
+    throw new DomainError('invalid_filter', 'The filter begins with { but is not valid JSON.', { offset });
   }
 }

@@ -50,7 +50,7 @@ export function guardProblems(expression: Expression, fields: GuardNames): strin
     case 'in':
       return expression.left.kind === 'path'
         ? expression.list.flatMap((item) => comparison(expression.left, '==', item, fields))
-        : ['“in” asks for a name before it.'];
+        : ['“in” needs a name before it.'];
     case 'has':
       return knownOf(expression.path, fields) === undefined ? [unknown(expression.path)] : [];
     case 'text':
@@ -87,7 +87,7 @@ function comparison(left: Operand, operator: CompareOperator, right: Operand, fi
   if (left.kind !== 'path') {
     return right.kind === 'path'
       ? comparison(right, operator, left, fields)
-      : ['A comparison names nothing.'];
+      : ['A comparison needs a name on at least one side.'];
   }
   const known = knownOf(left, fields);
   const name = nameOf(left);
@@ -99,7 +99,9 @@ function comparison(left: Operand, operator: CompareOperator, right: Operand, fi
   if (missing.length > 0) return missing;
   for (const each of [known, other]) {
     if (isOrder && typeof each === 'object' && !isOrdered(each.type)) {
-      return [`${each === known ? name : nameOf(right)}: ${each.type} has no order.`];
+      return [
+        `${each === known ? name : nameOf(right)}: values of type ${each.type} have no order; use == or !=.`,
+      ];
     }
   }
   if (right.kind !== 'path') {
@@ -107,7 +109,7 @@ function comparison(left: Operand, operator: CompareOperator, right: Operand, fi
     return isOrder ? problems : [...problems, ...strangers(left, right, fields)];
   }
   const types = [known, other].map((each) => (typeof each === 'object' ? classOf(each.type) : 'any'));
-  if (types.includes('json')) return [`${name} and ${nameOf(right)}: json compares with null only.`];
+  if (types.includes('json')) return [`${name} and ${nameOf(right)}: json can be compared with null only.`];
   if (types.includes('any') || types[0] === types[1]) return [];
   return [`${name} and ${nameOf(right)} are of different types.`];
 }
@@ -124,13 +126,13 @@ function textProblems(path: Path, fields: GuardNames): string[] {
   if (known === undefined) return [unknown(path)];
   return known === 'any' || isText(known.type)
     ? []
-    : [`${nameOf(path)}: ${known.type} is no text to look into.`];
+    : [`${nameOf(path)}: contains, startsWith and endsWith need text, not ${known.type}.`];
 }
 
 function argumentProblems(argument: Operand, fields: GuardNames): string[] {
   if (argument.kind === 'path') return textProblems(argument, fields);
   const isString = argument.kind === 'literal' && typeof argument.value === 'string';
-  return isString ? [] : ['contains, startsWith and endsWith take a string.'];
+  return isString ? [] : ['contains, startsWith and endsWith need a string.'];
 }
 
 /** The class of a type; values of types of one class can be compared. */
@@ -142,5 +144,5 @@ function classOf(type: FieldType): string {
 const nameOf = (operand: Operand): string =>
   operand.kind === 'path' ? operand.names.join('.').slice(0, 80) : 'a literal';
 const shown = (value: string): string => JSON.stringify(value.slice(0, 80));
-const unknown = (path: Path): string => `There is no ${nameOf(path)}.`;
-const notACondition = (what: string): string => `${what} is no condition: it is neither true nor false.`;
+const unknown = (path: Path): string => `Unknown name: ${nameOf(path)}.`;
+const notACondition = (what: string): string => `${what} is not a condition: it is neither true nor false.`;

@@ -34,7 +34,7 @@ export function nextToken(text: string, from: number): { token: Token; end: numb
   const number = match(NUMBER, text, at);
   if (number !== undefined) {
     const end = at + number.length;
-    if (match(NAME, text, end) !== undefined) throw new ExpressionError('This is no number.', at);
+    if (match(NAME, text, end) !== undefined) throw new ExpressionError('This is not a number.', at);
     return { token: { kind: 'number', text: number, at }, end };
   }
   const symbol = match(SYMBOL, text, at);
@@ -68,7 +68,7 @@ function stringAt(text: string, at: number, quote: string): { token: Token; end:
   }
   // A literal with a lone surrogate or a NUL could never match, because stored texts hold neither.
   if (!value.isWellFormed() || value.includes('\0')) {
-    throw new ExpressionError('A string holds half a character or a NUL.', at);
+    throw new ExpressionError('A string contains NUL or half of a surrogate pair.', at);
   }
   return { token: { kind: 'string', text: value, at }, end: i + 1 };
 }
@@ -78,7 +78,7 @@ function charactersOf(sequence: string, at: number): string {
   if (first === 'x' || first === 'u' || first === 'U') {
     const code = Number.parseInt(sequence.slice(1), 16);
     if (code > 0x10ffff || (code >= 0xd800 && code <= 0xdfff)) {
-      throw new ExpressionError('There is no such character.', at);
+      throw new ExpressionError('The escape names no valid character.', at);
     }
     return String.fromCodePoint(code);
   }

@@ -24,7 +24,7 @@ const WANTED: Readonly<Record<FieldType, string>> = {
 export function keyOfLiteral({ type, options }: FieldSpec, literal: Constant): KeyOfLiteral {
   if (literal.kind === 'literal' && literal.value === null) return { key: null };
   const key = keyOf(type, literal);
-  if (key === undefined) return { problem: `compares with ${WANTED[type]}` };
+  if (key === undefined) return { problem: `must be compared with ${WANTED[type]}` };
   if (type === 'enum' && options !== undefined && !options.some((option) => option === key)) {
     return { problem: `has no option ${JSON.stringify(key)}` };
   }

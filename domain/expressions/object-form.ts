@@ -31,7 +31,7 @@ export function parseObjectForm(input: object, fields: FieldSpecs): Expression {
   // The parser visits a bounded number of nodes however large the input is, so bytes can be counted afterwards.
   const expression = new ObjectParser(fields).object(input, '');
   if (new TextEncoder().encode(JSON.stringify(input)).length > LIMITS.bytes) {
-    throw new ExpressionError(`At most ${LIMITS.bytes} bytes.`, at);
+    throw new ExpressionError(`The expression has more than ${LIMITS.bytes} bytes.`, at);
   }
   return expression;
 }
@@ -45,7 +45,7 @@ class ObjectParser {
   }
 
   object(input: unknown, path: string): Expression {
-    if (!isObject(input)) throw problem('A filter is an object.', path);
+    if (!isObject(input)) throw problem('A filter must be an object.', path);
     return this.#all(
       'and',
       entriesOf(input, path).map(
@@ -60,12 +60,13 @@ class ObjectParser {
   #entry(key: string, value: unknown, path: string): Expression {
     if (key === '$not') return this.#not(() => this.object(value, path), path);
     if (key === '$and' || key === '$or') {
-      if (!Array.isArray(value) || value.length === 0) throw problem('This is a list of filters.', path);
+      if (!Array.isArray(value) || value.length === 0)
+        throw problem('This must be a non-empty list of filters.', path);
       const kind = key === '$and' ? 'and' : 'or';
       const parts = value.map((each: unknown, nth) => () => this.object(each, join(path, String(nth))));
       return this.#limits.nested(at, () => this.#all(kind, parts, path), path);
     }
-    if (key.startsWith('$')) throw problem('There is no such operator.', path);
+    if (key.startsWith('$')) throw problem('Unknown operator.', path);
     if (!isObject(value)) return this.#operator(key, '$eq', value, path);
     const parts = entriesOf(value, path).map(
       ([operator, literal]) =>
@@ -89,8 +90,8 @@ class ObjectParser {
     }
     if (name === '$in') return this.#in(field, value, path);
     if (name === '$nin') return this.#not(() => this.#in(field, value, path), path);
-    if (name !== '$exists') throw problem('There is no such operator.', path);
-    if (typeof value !== 'boolean') throw problem('$exists is true or false.', path);
+    if (name !== '$exists') throw problem('Unknown operator.', path);
+    if (typeof value !== 'boolean') throw problem('$exists must be true or false.', path);
     const has = (): Expression => {
       this.#limits.node(at, path);
       return { kind: 'has', path: this.#field(field, path), at };
@@ -99,7 +100,7 @@ class ObjectParser {
   }
 
   #in(field: string, value: unknown, path: string): Expression {
-    if (!Array.isArray(value)) throw problem('This is a list of values.', path);
+    if (!Array.isArray(value)) throw problem('This must be a list of values.', path);
     this.#limits.node(at, path);
     const left = this.#field(field, path);
     const list: Constant[] = [];
@@ -118,16 +119,16 @@ class ObjectParser {
     this.#limits.node(at, path);
     if (value === null || typeof value === 'boolean') return { kind: 'literal', value, at };
     if (typeof value === 'number') {
-      if (!isExact(value)) throw problem('A number of so many digits is given as a string.', path);
+      if (!isExact(value)) throw problem('This number has too many digits: give it as a string.', path);
       return { kind: 'number', text: String(value), at };
     }
-    if (typeof value !== 'string') throw problem('This is no value to compare with.', path);
+    if (typeof value !== 'string') throw problem('This value cannot be compared with a field.', path);
     if (!value.isWellFormed() || value.includes('\0')) {
-      throw problem('A string holds half a character or a NUL.', path);
+      throw problem('A string contains NUL or half of a surrogate pair.', path);
     }
     if (typeOfField(this.#fields, field) !== 'datetime') return { kind: 'literal', value, at };
     const ms = instantOf(value);
-    if (ms === undefined) throw problem('This is no RFC 3339 time.', path);
+    if (ms === undefined) throw problem('This is not an RFC 3339 time.', path);
     return { kind: 'instant', ms, at };
   }
 

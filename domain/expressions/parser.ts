@@ -25,7 +25,8 @@ const COMPARISONS: readonly CompareOperator[] = [...EQUALITIES, ...ORDERS];
 export function parseExpression(text: string): Expression {
   // A UTF-16 unit takes one to three bytes, so most texts need no count.
   const bytes = 3 * text.length > LIMITS.bytes ? new TextEncoder().encode(text).length : 0;
-  if (bytes > LIMITS.bytes) throw new ExpressionError(`At most ${LIMITS.bytes} bytes.`, LIMITS.bytes);
+  if (bytes > LIMITS.bytes)
+    throw new ExpressionError(`The expression has more than ${LIMITS.bytes} bytes.`, LIMITS.bytes);
   return new Parser(text).whole();
 }
 
@@ -141,7 +142,7 @@ class Parser {
     const [head, ...rest] = path.names;
     const name = rest.at(-1);
     const known = TEXT_FUNCTIONS.find((each) => each === name);
-    if (known === undefined) throw new ExpressionError('There is no such function.', at);
+    if (known === undefined) throw new ExpressionError('Unknown function.', at);
     this.#limits.node(at);
     const target: Path = { ...path, names: [head, ...rest.slice(0, -1)] };
     const argument = this.#arguments(() => operand(this.#operand()));
@@ -162,7 +163,7 @@ class Parser {
       });
       return { kind: 'has', path, at };
     }
-    if (name !== 'timestamp') throw new ExpressionError('There is no such function.', at);
+    if (name !== 'timestamp') throw new ExpressionError('Unknown function.', at);
     const token = this.#arguments(() => {
       const argument = this.#token;
       if (argument.kind !== 'string') throw this.#unexpected();
@@ -170,7 +171,7 @@ class Parser {
       return argument;
     });
     const ms = instantOf(token.text);
-    if (ms === undefined) throw new ExpressionError('This is no RFC 3339 time.', token.at);
+    if (ms === undefined) throw new ExpressionError('This is not an RFC 3339 time.', token.at);
     return { kind: 'instant', ms, at };
   }
 
@@ -190,7 +191,7 @@ class Parser {
       if (this.#is(']')) return;
       do {
         const item = operand(this.#operand());
-        if (item.kind === 'path') throw new ExpressionError('A list holds literals only.', item.at);
+        if (item.kind === 'path') throw new ExpressionError('A list may contain only literals.', item.at);
         list.push(item);
       } while (this.#take(','));
     });

@@ -66,13 +66,14 @@ function compare(
 ): Filter {
   if (left.kind !== 'path') {
     if (right.kind === 'path') return compare(right, FLIPPED[operator], left, fields, at);
-    throw new ExpressionError('A comparison names a field.', at);
+    throw new ExpressionError('A comparison must name a field.', at);
   }
-  if (right.kind === 'path') throw new ExpressionError('A filter compares a field with a literal.', right.at);
+  if (right.kind === 'path')
+    throw new ExpressionError('A filter can compare a field only with a literal.', right.at);
   const { field, spec } = fieldOf(left, fields);
   const isOrder = operator !== '==' && operator !== '!=';
   if (isOrder && !isOrdered(field.type)) {
-    throw new ExpressionError(`${field.key}: ${field.type} has no order.`, at);
+    throw new ExpressionError(`${field.key}: values of type ${field.type} have no order; use == or !=.`, at);
   }
   const value = comparedTo(field, spec, right);
   if (value === null) {
@@ -86,7 +87,7 @@ function compare(
 }
 
 function isOneOf(left: Operand, list: readonly Constant[], fields: FieldSpecs): Filter {
-  if (left.kind !== 'path') throw new ExpressionError('A comparison names a field.', left.at);
+  if (left.kind !== 'path') throw new ExpressionError('A comparison must name a field.', left.at);
   const { field, spec } = fieldOf(left, fields);
   const values = list.map((item) => comparedTo(field, spec, item));
   const given = values.filter((value) => value !== null);
@@ -98,11 +99,14 @@ function isOneOf(left: Operand, list: readonly Constant[], fields: FieldSpecs): 
 function text(expression: Expression & { kind: 'text' }, fields: FieldSpecs): Filter {
   const { field } = fieldOf(expression.target, fields);
   if (!isText(field.type)) {
-    throw new ExpressionError(`${field.key}: ${field.type} is no text to look into.`, expression.at);
+    throw new ExpressionError(
+      `${field.key}: contains, startsWith and endsWith need text, not ${field.type}.`,
+      expression.at,
+    );
   }
   const { argument } = expression;
   if (argument.kind !== 'literal' || typeof argument.value !== 'string') {
-    throw new ExpressionError(`${expression.function} takes a string.`, argument.at);
+    throw new ExpressionError(`${expression.function} needs a string.`, argument.at);
   }
   // Every text contains the empty text.
   if (argument.value === '') return { op: 'has', field };
@@ -127,4 +131,4 @@ function comparedTo(field: FilterField, spec: FieldSpec, literal: Constant): Fil
 }
 
 const notACondition = (at: number): ExpressionError =>
-  new ExpressionError('This is no condition: it is neither true nor false.', at);
+  new ExpressionError('This is not a condition: it is neither true nor false.', at);

@@ -14,7 +14,7 @@ export function parseSort(text: string, fields: FieldSpecs): SortField {
   const key = direction === 'desc' ? text.slice(1) : text;
   const type = typeOfField(fields, key);
   if (type === undefined || type === 'json') {
-    throw invalidAt('sort', 'invalid', 'There is no such field to sort by.');
+    throw invalidAt('sort', 'invalid', 'This field does not exist or cannot be sorted by.');
   }
   return { field: { key, type, system: isSystemField(key) }, direction };
 }

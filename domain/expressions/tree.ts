@@ -139,7 +139,11 @@ export class Limits {
   node(at: number, path?: string): { readonly at: number } {
     this.#nodes += 1;
     if (this.#nodes > LIMITS.nodes) {
-      throw new ExpressionError(`At most ${LIMITS.nodes} operators, names and literals.`, at, path);
+      throw new ExpressionError(
+        `The expression has more than ${LIMITS.nodes} operators, names and literals.`,
+        at,
+        path,
+      );
     }
     return { at };
   }
@@ -148,7 +152,7 @@ export class Limits {
   nested<T>(at: number, parse: () => T, path?: string): T {
     this.#depth += 1;
     if (this.#depth > LIMITS.depth) {
-      throw new ExpressionError(`Nested deeper than ${LIMITS.depth} levels.`, at, path);
+      throw new ExpressionError(`The expression is nested deeper than ${LIMITS.depth} levels.`, at, path);
     }
     const result = parse();
     this.#depth -= 1;

@@ -124,7 +124,7 @@ export type InstallExtension = Pick<
 /** @throws `already_exists` while the extension is installed */
 export const installExtension = (state: Extension, command: InstallExtension): readonly ExtensionEvent[] => {
   if (state.installed) {
-    throw new DomainError('already_exists', 'This extension is installed.', { field: 'ext_id' });
+    throw new DomainError('already_exists', 'This extension is already installed.', { field: 'ext_id' });
   }
   return decided(ExtensionInstalled, {
     ext_id: command.extId,

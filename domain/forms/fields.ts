@@ -34,7 +34,7 @@ export const duplicates = (fields: readonly { readonly field_key: string }[]): F
       seen.add(key);
       return [];
     }
-    const message = `The form has the field ${key} already.`;
+    const message = `The form already has the field ${key}.`;
     return [{ path: `fields.${index}.field_key`, code: 'duplicate', message }];
   });
 };

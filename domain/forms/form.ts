@@ -119,7 +119,8 @@ export const createForm = (
   state: Form,
   command: { readonly id: string; readonly claimId: string; readonly definition: FormDefinition },
 ): readonly FormEvent[] => {
-  if (state.status !== 'none') throw new DomainError('conflict', 'There was a form of this id.');
+  if (state.status !== 'none')
+    throw new DomainError('conflict', 'A form with this id already exists or was deleted.');
   return decided(FormCreated, dataOf(command.id, command.claimId, command.definition));
 };
 

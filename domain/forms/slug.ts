@@ -60,7 +60,7 @@ export const checkSlugFree = (
 };
 
 export const slugTaken = (): DomainError =>
-  new DomainError('already_exists', 'There is another form with this slug.', { field: 'slug' });
+  new DomainError('already_exists', 'Another form has this slug.', { field: 'slug' });
 
 /** A slug that a form claims. */
 export interface SlugClaim {

@@ -87,7 +87,7 @@ export const withdrawAdmin = (
 ): readonly AdminsEvent[] => {
   if (user?.adminSince === undefined || user.id === by?.id || !hasRights(state, user)) return [];
   if (!hasRights(state, by)) {
-    throw new DomainError('conflict', 'You ceased to be an admin at the same time.');
+    throw new DomainError('conflict', 'You are no longer an admin.');
   }
   return decided(AdminWithdrawn, { user_id: user.id, admin_since: user.adminSince, changes: [...wanted] });
 };

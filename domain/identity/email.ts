@@ -51,7 +51,7 @@ export const holderOf = (state: Email, context: DecisionContext): string | undef
 };
 
 const taken = (): DomainError =>
-  new DomainError('already_exists', 'A user with this e-mail exists.', { field: 'email' });
+  new DomainError('already_exists', 'A user with this e-mail already exists.', { field: 'email' });
 
 /** @throws `already_exists` when another user holds the address */
 export const reserveEmail = (

@@ -201,7 +201,7 @@ export const registerUser = (state: User, command: RegisterUser): readonly UserE
 /** @throws `conflict` unless the rights of an active admin are withdrawn (domain/identity/admins.ts) */
 const checkWithdrawn = (user: RegisteredUser, withdrawn: number | undefined): void => {
   if (user.adminSince === undefined || user.adminSince === withdrawn) return;
-  throw new DomainError('conflict', 'The person became an admin at the same time. Try again.');
+  throw new DomainError('conflict', 'The person became an admin in the meantime. Try again.');
 };
 
 /**
@@ -211,14 +211,14 @@ const checkWithdrawn = (user: RegisteredUser, withdrawn: number | undefined): vo
 export const changeUser = (state: User, command: ChangeUser, by: string): readonly UserEvent[] => {
   if (!state.exists) throw notFound();
   if (state.forgotten !== undefined) {
-    throw new DomainError('invalid_transition', 'This person was forgotten, for good.', {
+    throw new DomainError('invalid_transition', 'This person was erased and cannot be changed.', {
       state: 'forgotten',
       allowed: [],
     });
   }
   if (command.status === 'deactivated' || command.role === 'operator') {
     if (by === state.id && state.role === 'admin') {
-      throw new DomainError('conflict', 'Admins cannot deactivate or demote themselves.');
+      throw new DomainError('conflict', 'You cannot deactivate or demote yourself.');
     }
     checkWithdrawn(state, command.withdrawn);
   }
@@ -245,7 +245,7 @@ export const changeUser = (state: User, command: ChangeUser, by: string): readon
  */
 export const forgetUser = (state: User, { by, emailHash, withdrawn }: ForgetUser): readonly UserEvent[] => {
   if (!state.exists) throw notFound();
-  if (state.id === by) throw new DomainError('conflict', 'Nobody can forget themselves.');
+  if (state.id === by) throw new DomainError('conflict', 'You cannot erase your own account.');
   if (state.forgotten !== undefined) return [];
   checkWithdrawn(state, withdrawn);
   return decided(UserForgotten, { user_id: state.id, email_hash: emailHash });
@@ -258,7 +258,7 @@ export const RESET_MS = 86_400_000;
 
 /** One answer for every reason: the link is unknown, used, replaced or expired, or the person is no longer active. */
 export const invalidReset = (): DomainError =>
-  new DomainError('invalid_credential', 'This link is not valid any more. Ask an admin for another one.');
+  new DomainError('invalid_credential', 'This link is no longer valid. Ask an admin for a new one.');
 
 /** @throws `not_found`, `invalid_transition` for a deactivated or forgotten person */
 export const offerReset = (state: User, secretHash: string, now: number): readonly UserEvent[] => {

@@ -81,10 +81,10 @@ export type ChangeAccount = {
 // Decide
 
 const taken = (): DomainError =>
-  new DomainError('already_exists', 'An account with this code exists.', { field: 'code' });
+  new DomainError('already_exists', 'An account with this code already exists.', { field: 'code' });
 
 const inUse = (field: string): DomainError =>
-  new DomainError('in_use', `Lines are posted to the account: its ${field} stays.`, { field });
+  new DomainError('in_use', `Lines are posted to the account: its ${field} cannot be changed.`, { field });
 
 /**
  * @param checkCount called with the number of accounts; throws when the plan allows no further account

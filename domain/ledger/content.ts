@@ -79,34 +79,38 @@ export const totalsOf = (lines: readonly Pick<Line, 'debit' | 'credit'>[]): Tota
 export const checkedLines = (lines: readonly GivenLine[]): Line[] => {
   if (lines.length < MIN_LINES || lines.length > MAX_LINES) {
     const code = lines.length < MIN_LINES ? 'too_small' : 'too_big';
-    throw invalidAt('lines', code, `An entry has ${MIN_LINES} to ${MAX_LINES} lines.`);
+    throw invalidAt('lines', code, `An entry must have ${MIN_LINES} to ${MAX_LINES} lines.`);
   }
   const checked = lines.map(({ account_code, debit = 0, credit = 0, memo }, index): Line => {
     requireAmount(debit, `lines.${index}.debit`);
     requireAmount(credit, `lines.${index}.credit`);
     if (debit > 0 === credit > 0) {
-      throw invalidAt(`lines.${index}`, 'one_side', 'Exactly one of debit and credit is above zero.');
+      throw invalidAt(`lines.${index}`, 'one_side', 'Exactly one of debit and credit must be above zero.');
     }
     // Adding 0 converts -0 to 0.
     return { account_code, debit: debit + 0, credit: credit + 0, ...(memo === undefined ? {} : { memo }) };
   });
   const sums = [checked.map(({ debit }) => debit), checked.map(({ credit }) => credit)];
   if (sums.some((side) => side.reduce((sum, each) => sum + BigInt(each), 0n) > MAX_MONEY)) {
-    throw invalidAt('lines', 'too_big', 'The totals are at most 2^53 - 1 minor units.');
+    throw invalidAt('lines', 'too_big', 'The totals must be at most 2^53 - 1 minor units.');
   }
   return checked;
 };
 
 const requireAmount = (amount: number, path: string): void => {
   if (Number.isSafeInteger(amount) && amount >= 0) return;
-  throw invalidAt(path, 'invalid_amount', 'An amount is a whole number of minor units, at most 2^53 - 1.');
+  throw invalidAt(
+    path,
+    'invalid_amount',
+    'An amount must be a whole number of minor units, at most 2^53 - 1.',
+  );
 };
 
 /** @throws `mixed_currency` for a line in another currency */
 export const requireCurrency = (lines: readonly GivenLine[], currency: string): void => {
   const stranger = lines.findIndex((each) => each.currency !== undefined && each.currency !== currency);
   if (stranger < 0) return;
-  throw new DomainError('mixed_currency', 'An entry has one currency.', {
+  throw new DomainError('mixed_currency', 'All lines of an entry must have the same currency.', {
     line_no: stranger + 1,
     currency: lines[stranger]?.currency,
     expected: currency,
@@ -139,7 +143,7 @@ export const postedBytes = (lines: readonly Line[]): number =>
  */
 export const requireSize = ({ lines }: Pick<Content, 'lines'>): void => {
   if (postedBytes(lines) <= MAX_LINES_BYTES) return;
-  const message = 'The lines of the entry are too large: it could not be posted.';
+  const message = 'The lines of the entry are too large to be posted.';
   throw new DomainError('payload_too_large', message, { limit: MAX_LINES_BYTES });
 };
 

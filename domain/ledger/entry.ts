@@ -217,7 +217,7 @@ export interface DraftEntry {
 
 // Decide
 
-export const immutable = (message = 'The entry is posted and stays as it is.'): DomainError =>
+export const immutable = (message = 'The entry is posted and cannot be changed.'): DomainError =>
   new DomainError('immutable', message);
 
 /** Thrown while a posting or reversal of the entry is under way: callers complete the posting, then decide again. */

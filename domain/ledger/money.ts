@@ -91,25 +91,25 @@ const invalid = (message: string): AmountProblem => new AmountProblem('invalid_a
  */
 export const minorUnits = (value: unknown, currency: string): bigint => {
   const minor = typeof value === 'string' ? fromMajor(value, currency) : fromMinor(value);
-  if (minor < 0n) throw new AmountProblem('negative_amount', 'an amount is not negative');
+  if (minor < 0n) throw new AmountProblem('negative_amount', 'an amount must not be negative');
   return atMost(minor);
 };
 
 /** @throws {AmountProblem} above 2^53 - 1 */
 export const atMost = (minor: bigint): bigint => {
-  if (minor > MAX_MONEY) throw invalid('an amount is at most 2^53 - 1 minor units');
+  if (minor > MAX_MONEY) throw invalid('an amount must be at most 2^53 - 1 minor units');
   return minor;
 };
 
 const fromMinor = (value: unknown): bigint => {
   if (typeof value === 'number' && Number.isSafeInteger(value)) return BigInt(value);
   if (value === undefined || value === null) throw invalid('there is no value');
-  throw invalid('this is neither a whole number of minor units nor a decimal text of major units');
+  throw invalid('this is neither a whole number of minor units nor a decimal string of major units');
 };
 
 const fromMajor = (text: string, currency: string): bigint => {
   const parts = text.length > MAX_CHARACTERS ? null : DECIMAL_TEXT.exec(text);
-  if (parts === null) throw invalid('this text is no decimal number');
+  if (parts === null) throw invalid('this string is not a decimal number');
   const [, sign = '', whole = '', fraction = ''] = parts;
   const digits = minorDigits(currency);
   if (/[1-9]/.test(fraction.slice(digits))) {

@@ -104,7 +104,7 @@ export const createRule = (
   given: RuleContent,
 ): readonly PostingRuleEvent[] => {
   if (Object.keys(byId).length >= MAX_RULES) {
-    throw violated('', 'too_many', `A tenant has at most ${MAX_RULES} posting rules.`);
+    throw violated('', 'too_many', `A tenant can have at most ${MAX_RULES} posting rules.`);
   }
   return decided(PostingRuleCreated, { rule_id: id, ...given });
 };
@@ -168,7 +168,7 @@ export const requireRule = ({ source_kind, when, date, lines }: RuleContent): vo
   const issues: FieldIssue[] = [];
   const requirePath = (value: string, path: string): void => {
     if (isPathOf(source, value)) return;
-    const message = `A payload of ${source_kind} has no ${JSON.stringify(value.slice(0, 80))}.`;
+    const message = `A payload of ${source_kind} has no path ${JSON.stringify(value.slice(0, 80))}.`;
     issues.push({ path, code: 'unknown_path', message });
   };
   if (date !== undefined) requirePath(date, 'date');
@@ -177,7 +177,7 @@ export const requireRule = ({ source_kind, when, date, lines }: RuleContent): vo
   }
   const remainders = lines.flatMap(({ amount }, index) => ('remainder' in amount ? [index] : []));
   if (remainders.length > 1) {
-    const message = 'At most one line takes the remainder.';
+    const message = 'At most one line can take the remainder.';
     issues.push({ path: `lines.${remainders[1]}.amount`, code: 'second_remainder', message });
   }
   if (issues.length > 0) throw invalid(issues);

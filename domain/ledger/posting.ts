@@ -107,7 +107,11 @@ export const reverseEntry = (
   // biome-ignore lint/complexity/useMathMinMax: dates are texts
   const date = command.date ?? (today < original.date ? original.date : today);
   if (date < original.date) {
-    throw violated('date', 'before_original', `A mirror is not dated before its original, ${original.date}.`);
+    throw violated(
+      'date',
+      'before_original',
+      `A reversal must not be dated before the original entry, ${original.date}.`,
+    );
   }
   const attempt = { entry_id: original.id, attempt_id: mirrorId, journal_revision: journalRevision };
   return decided(EntryReversalStarted, { ...attempt, mirror_id: mirrorId, date, memo });
@@ -138,11 +142,11 @@ const requireReversible = (state: Entry): PostedEntry => {
     case 'reversing':
       throw new PostingInProgress();
     case 'draft':
-      throw immutable('A draft is not reversed: it is changed or discarded.');
+      throw immutable('A draft cannot be reversed: change or discard it.');
     case 'reversed':
-      throw immutable('The entry is reversed already.');
+      throw immutable('The entry is already reversed.');
     case 'mirror':
-      throw immutable('A mirror is not reversed.');
+      throw immutable('A mirror entry cannot be reversed.');
     default:
       return state satisfies never;
   }

@@ -62,7 +62,7 @@ const currencyOf = (rule: PostingRule, { payload, currency }: RuleInput): string
   if (path === undefined) return currency;
   const named = valueAt(payload, path) ?? currency;
   if (typeof named === 'string' && CURRENCY.test(named)) return named;
-  throw refused('invalid_currency', `payload.${path}`, `${path} is no ISO 4217 currency code.`);
+  throw refused('invalid_currency', `payload.${path}`, `${path} is not an ISO 4217 currency code.`);
 };
 
 const dateOf = (rule: PostingRule, { payload, at, timezone }: RuleInput): string => {
@@ -74,7 +74,7 @@ const dateOf = (rule: PostingRule, { payload, at, timezone }: RuleInput): string
     const day = ms === undefined ? '' : dayIn(ms, timezone);
     if (isDay(day)) return day;
   }
-  const message = `${rule.date} is neither a day of the calendar nor an instant.`;
+  const message = `${rule.date} is neither a calendar date nor an instant.`;
   throw refused('invalid_date', `payload.${rule.date}`, message);
 };
 
@@ -99,7 +99,7 @@ const amountsOf = (lines: readonly RuleLine[], payload: unknown, currency: strin
     return line.side === side ? sum - amount : sum + amount;
   }, 0n);
   const remainder = stated(`lines.${rest}.amount`, 'The remainder', () => {
-    if (left < 0n) throw new AmountProblem('negative_amount', 'an amount is not negative');
+    if (left < 0n) throw new AmountProblem('negative_amount', 'an amount must not be negative');
     return atMost(left);
   });
   return amounts.map((amount) => amount ?? remainder);

@@ -163,10 +163,11 @@ type Result = readonly Decided<ConversationEvent>[];
 /** @throws `validation_failed` for a body that is empty, blank, too long or not storable */
 export const checkBody = (body: string): void => {
   const issue = (code: string, message: string) => invalidAt('body', code, message);
-  if (!isStorableText(body)) throw issue('invalid_text', 'The body holds characters that are no text.');
-  if (body.trim() === '') throw issue('too_small', 'The body must hold more than white space.');
+  if (!isStorableText(body))
+    throw issue('invalid_text', 'The body contains characters that cannot be stored.');
+  if (body.trim() === '') throw issue('too_small', 'The body must not be blank.');
   if (body.length > MAX_BODY_CODE_POINTS && codePoints(body) > MAX_BODY_CODE_POINTS) {
-    throw issue('too_big', 'The body may hold at most 10,000 characters.');
+    throw issue('too_big', 'The body must have at most 10,000 characters.');
   }
 };
 
@@ -174,7 +175,7 @@ export const checkBody = (body: string): void => {
 export const participating = (state: Conversation, userId: string): Started => {
   if (state.status === 'none') throw notFound();
   if (!state.participants.includes(userId)) {
-    throw new DomainError('not_a_participant', 'Only its participants can use a conversation.');
+    throw new DomainError('not_a_participant', 'Only participants can use a conversation.');
   }
   return state;
 };
@@ -219,7 +220,7 @@ const ownMessage = (
   const conversation = participating(state, userId);
   if (message === undefined) throw notFound();
   if (message.senderId !== userId) {
-    throw new DomainError('not_the_sender', 'Only its sender can change a message.');
+    throw new DomainError('not_the_sender', 'Only the sender can change a message.');
   }
   return { conversation, message };
 };

@@ -92,7 +92,8 @@ export const raiseNotification = (
   const { source_position: position = '' } = data;
   const newest = raisedTo[data.kind] ?? '';
   if (newest !== '' && position <= newest) return [];
-  if (newest < follows) throw new DomainError('unavailable', 'An earlier notification was not raised yet.');
+  if (newest < follows)
+    throw new DomainError('unavailable', 'An earlier notification has not been raised yet.');
   return decided(NotificationRaised, data);
 };
 

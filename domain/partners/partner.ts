@@ -73,7 +73,7 @@ export const partnerScope = (partnerId: string): string => `partner_${partnerId}
 /** @throws `already_exists` */
 export const createPartner = (state: Partner, command: CreatePartner): readonly PartnerEvent[] => {
   if (state.exists)
-    throw new DomainError('already_exists', 'A partner with this id exists.', { field: 'id' });
+    throw new DomainError('already_exists', 'A partner with this id already exists.', { field: 'id' });
   const { partnerId, ...values } = command;
   return decided(PartnerCreated, { partner_id: partnerId, ...values });
 };

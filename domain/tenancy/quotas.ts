@@ -40,6 +40,6 @@ export const checkQuota = (
 ): void => {
   const max = QUOTAS[plan][limit];
   if (used + added <= max) return;
-  const message = `The plan allows no further ${limit}.`;
+  const message = `The plan does not allow more ${limit}.`;
   throw new DomainError('quota_exceeded', message, { limit, max, used });
 };

@@ -81,7 +81,7 @@ export const changeSso = (
   const sameClient = sso?.issuer === wanted.issuer && sso.clientId === wanted.client_id;
   const client_secret = wanted.client_secret ?? (sameClient ? secret : undefined);
   if (client_secret === undefined) {
-    throw invalidAt('sso.client_secret', 'required', 'The secret is required for a client that is new.');
+    throw invalidAt('sso.client_secret', 'required', 'The secret is required for a new client.');
   }
   const sameOrigins = JSON.stringify(sso?.returnOrigins) === JSON.stringify(wanted.return_origins);
   if (sameClient && sameOrigins && client_secret === secret) return [];

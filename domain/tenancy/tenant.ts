@@ -142,7 +142,8 @@ export const isTenantId = (id: string): boolean =>
 
 /** @throws `already_exists` */
 export const createTenant = (state: Tenant, command: CreateTenant): readonly TenantEvent[] => {
-  if (state.exists) throw new DomainError('already_exists', 'A tenant with this id exists.', { field: 'id' });
+  if (state.exists)
+    throw new DomainError('already_exists', 'A tenant with this id already exists.', { field: 'id' });
   const { tenantId, status, firstAdmin } = command;
   const created = decided(TenantCreated, {
     tenant_id: tenantId,

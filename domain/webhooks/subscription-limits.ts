@@ -29,7 +29,7 @@ export const checkActive = (all: readonly Limited[], plan: Plan): void => {
   if (limit === 0) throw planRequired();
   const active = all.filter(({ state }) => state === 'active').length;
   if (active < limit) return;
-  throw new DomainError('subscription_limit_reached', 'The plan allows no further active subscription.', {
+  throw new DomainError('subscription_limit_reached', 'The plan does not allow more active subscriptions.', {
     limit,
     active,
   });
@@ -41,7 +41,7 @@ export const checkTotal = (all: readonly Limited[]): void => {
   const active = all.filter(({ state }) => state === 'active').length;
   throw new DomainError(
     'subscription_limit_reached',
-    `A tenant has at most ${MAX_SUBSCRIPTIONS} subscriptions, paused ones included.`,
+    `A tenant can have at most ${MAX_SUBSCRIPTIONS} subscriptions, paused ones included.`,
     { limit: MAX_SUBSCRIPTIONS, active },
   );
 };

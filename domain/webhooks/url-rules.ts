@@ -79,7 +79,7 @@ export const destinationOf = (text: string, rules: UrlRules): Destination | UrlR
   if (authority?.includes('@')) {
     return refusal('user_info', 'The URL must not contain a user name or password.');
   }
-  if (url === null || authority === undefined) return refusal('malformed', 'This is not a whole URL.');
+  if (url === null || authority === undefined) return refusal('malformed', 'This is not a complete URL.');
   if (authority.includes('%')) {
     return refusal('malformed', 'The host must be written without percent signs.');
   }
@@ -105,17 +105,17 @@ const hostOf = (hostname: string): Host => {
 const refusedPort = (port: number, rules: UrlRules): UrlRefusal | undefined => {
   const web = port === 443 || (port === 80 && rules.allowHttp);
   if (web || (port >= 1_024 && !REFUSED_PORTS.has(port))) return undefined;
-  return refusal('port', 'The port is not one that is called.');
+  return refusal('port', 'This port is not allowed.');
 };
 
 const refusedName = (name: string): UrlRefusal | undefined => {
   const labels = name.split('.');
   if (name.length > 253 || !labels.every((label) => LABEL.test(label))) {
-    return refusal('host_name', 'The host is not a name that is called.');
+    return refusal('host_name', 'This host name is not allowed.');
   }
   if (labels.length === 1) return refusal('host_name', 'The host must be a full name, with a dot.');
   if (SPECIAL_NAMES.some((special) => name === special || name.endsWith(`.${special}`))) {
-    return refusal('host_name', 'Names that only mean something within one network are not called.');
+    return refusal('host_name', 'Host names of a private network are not allowed.');
   }
   return undefined;
 };

@@ -24,7 +24,7 @@ const shortText = (max: number) =>
     .string()
     .min(1)
     .refine((value) => codePoints(value) <= max, `The text must have at most ${max} characters.`)
-    .refine(isStorableText, 'The text holds a character that cannot be kept.');
+    .refine(isStorableText, 'The text contains a character that cannot be stored.');
 
 const workflowState = z.strictObject({
   key: workflowName,
@@ -85,7 +85,7 @@ export const structureIssues = (definition: Definition): readonly FieldIssue[] =
   if (states.length === 0) add('states', 'too_small', 'A workflow needs at least one state.');
   const byKey = new Map<string, Definition['states'][number]>();
   states.forEach((state, i) => {
-    if (byKey.has(state.key)) add(`states.${i}.key`, 'duplicate', `The state ${state.key} is there twice.`);
+    if (byKey.has(state.key)) add(`states.${i}.key`, 'duplicate', `The state ${state.key} is defined twice.`);
     else byKey.set(state.key, state);
   });
   const exists = (key: string, path: string): boolean => {
@@ -102,9 +102,10 @@ export const structureIssues = (definition: Definition): readonly FieldIssue[] =
     fromStates(transition).forEach((key, k) => {
       const path = typeof from === 'string' ? `transitions.${i}.from` : `transitions.${i}.from.${k}`;
       if (!exists(key, path)) return;
-      if (byKey.get(key)?.final === true) add(path, 'final_state', `The final state ${key} cannot be left.`);
+      if (byKey.get(key)?.final === true)
+        add(path, 'final_state', `No transition may leave the final state ${key}.`);
       if (taken.has(`${key}\n${event}`)) {
-        add(path, 'duplicate', `The state ${key} has another transition for ${event}.`);
+        add(path, 'duplicate', `The state ${key} has two transitions for ${event}.`);
       }
       taken.add(`${key}\n${event}`);
       const after = next.get(key) ?? new Set();
@@ -114,7 +115,8 @@ export const structureIssues = (definition: Definition): readonly FieldIssue[] =
   if (isInitial) {
     const reached = reachedFrom(initial, next);
     states.forEach(({ key }, i) => {
-      if (!reached.has(key)) add(`states.${i}.key`, 'unreachable', `No transition leads to ${key}.`);
+      if (!reached.has(key))
+        add(`states.${i}.key`, 'unreachable', `No path leads from the initial state to ${key}.`);
     });
   }
   return issues;

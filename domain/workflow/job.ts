@@ -131,7 +131,7 @@ export const refusalError = (refusal: Refusal): DomainError => {
       return new DomainError('conflict', 'The job is in another state.', { state: refusal.state });
     case 'no_transition': {
       const { state, allowed } = refusal;
-      const message = 'The present state has no such transition.';
+      const message = 'The current state has no such transition.';
       return new DomainError('invalid_transition', message, { state, allowed });
     }
     case 'fields_missing':
@@ -153,7 +153,7 @@ export const refusalError = (refusal: Refusal): DomainError => {
 };
 
 const lostRace = (state: string): DomainError =>
-  new DomainError('conflict', 'Somebody else moved the job at the same time.', { state });
+  new DomainError('conflict', 'Another request moved the job at the same time.', { state });
 
 /** The event of a transition that {@link checkTransition} allows. */
 export const transitioned = (
@@ -197,7 +197,7 @@ export const overrideJob = (
   const { job } = record;
   if (seen !== undefined && seen !== job.version) throw lostRace(job.state);
   if (toState === job.state || !machine.hasState(toState)) {
-    throw new DomainError('invalid_transition', 'The job cannot be put into this state.', {
+    throw new DomainError('invalid_transition', 'This is not another state of the job’s workflow.', {
       state: job.state,
       allowed: machine.definition.states.map(({ key }) => key).filter((key) => key !== job.state),
     });

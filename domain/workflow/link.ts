@@ -94,7 +94,7 @@ export const createLink = (
   { now }: DecisionContext,
 ): readonly LinkEvent[] => {
   if (links.filter((link) => isLive(link, now)).length >= MAX_LIVE) {
-    throw violated('job_id', 'too_big', `A job has at most ${MAX_LIVE} live links.`);
+    throw violated('job_id', 'too_big', `A job can have at most ${MAX_LIVE} live links.`);
   }
   return decided(PublicLinkCreated, {
     link_id: command.linkId,

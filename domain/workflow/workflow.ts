@@ -152,7 +152,7 @@ export const createWorkflow = (
 ): readonly WorkflowEvent[] => {
   checkSize(command.definition);
   if (state.exists) {
-    throw new DomainError('already_exists', 'A workflow with this name exists.', { field: 'name' });
+    throw new DomainError('already_exists', 'A workflow with this name already exists.', { field: 'name' });
   }
   return decided(WorkflowCreated, command);
 };
@@ -184,7 +184,7 @@ export const publishWorkflow = (
   const issues = issuesOf(state.draft);
   if (issues.length > 0) throw invalid(issues);
   if (state.versions.length >= MAX_VERSIONS) {
-    throw violated('version', 'too_big', `A workflow has at most ${MAX_VERSIONS} published versions.`);
+    throw violated('version', 'too_big', `A workflow can have at most ${MAX_VERSIONS} published versions.`);
   }
   const { name, draft: definition, versions } = state;
   return decided(WorkflowPublished, { name, version: versions.length + 1, definition });

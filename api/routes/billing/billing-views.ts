@@ -14,7 +14,7 @@ import { line, money, totals, window } from './invoice-views.ts';
 
 const price = z
   .string()
-  .regex(RATE, 'A price is minor units as decimal text: at most 9 digits and 6 places.')
+  .regex(RATE, 'A price must be a decimal string of minor units, with at most 9 digits and 6 decimal places.')
   .meta({ description: 'Minor units, up to 6 decimals.' });
 
 const rate = z.strictObject({

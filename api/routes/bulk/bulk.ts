@@ -48,7 +48,7 @@ const isKeepable = (value: unknown): boolean =>
 const newValue = z
   .unknown()
   .refine((value) => value !== undefined, 'new_value is required; null clears.')
-  .refine((value) => value === undefined || isKeepable(value), 'The value cannot be kept.')
+  .refine((value) => value === undefined || isKeepable(value), 'The value cannot be stored.')
   .meta({ description: 'As the field wants it; null clears.' });
 
 const opParams = z.discriminatedUnion('kind', [
@@ -72,7 +72,7 @@ const filterExpr = z
   .refine(
     (value) =>
       typeof value === 'string' || (typeof value === 'object' && value !== null && !Array.isArray(value)),
-    'A filter is a text or an object.',
+    'A filter must be a string or an object.',
   )
   .meta({
     description: 'An expression, or its object form.',
@@ -97,7 +97,7 @@ const previewBody = z
   })
   .refine(({ operation, op_params }) => operation === op_params.kind, {
     path: ['op_params', 'kind'],
-    message: 'op_params.kind must be the operation.',
+    message: 'op_params.kind must be equal to operation.',
   });
 
 const requestOf = async (tenantId: string, body: z.output<typeof previewBody>): Promise<BulkRequest> => {

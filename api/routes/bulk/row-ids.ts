@@ -39,7 +39,7 @@ export const checkedIds = async (tenantId: string, ids: readonly unknown[]): Pro
   for (const [at, id] of ids.entries()) {
     if (at % IDS_PER_STEP === 0 && slice.isOver) await slice.next();
     if (typeof id !== 'string' || id.length > MAX_ID) {
-      const message = `Each id must be a text of at most ${MAX_ID} characters.`;
+      const message = `Each id must be a string of at most ${MAX_ID} characters.`;
       throw invalid([{ path: `selection.ids.${at}`, code: 'custom', message }]);
     }
     rows.push(rowIdOf(id));

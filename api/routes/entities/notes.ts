@@ -57,7 +57,7 @@ export const noteRoutes = (deps: Deps): Route[] => {
       description: 'A mention is written `@[name](user:<id>)`, as in a message.',
       scope: 'data:write',
       params: recordParams,
-      body: z.object({ body: filledText(10_000, 'The body must hold more than white space.') }),
+      body: z.object({ body: filledText(10_000, 'The body must not be blank.') }),
       responses: { 201: noteView },
       handle: async ({ principal: { tenantId }, params: { name, id }, body, context }) => {
         const { note, at, position } = await deps.notes.add(tenantId, name, id, body.body, context);

@@ -16,7 +16,7 @@ const isObject = (value: unknown): value is Input =>
 /** Kept exactly as sent, with any keys; the entity's fields decide which are allowed. */
 export const recordBody = z.object({
   values: z
-    .custom<Input>(isObject, 'This must be an object of values by field key.')
+    .custom<Input>(isObject, 'This must be an object with field keys and their values.')
     .meta({ override: { type: 'object', additionalProperties: true } }),
 });
 

@@ -23,7 +23,7 @@ const extId = z
   .string()
   .regex(
     EXT_ID,
-    'An extension id is lower-case letters, digits, ., _ and -, at most 64, and begins with a letter or digit.',
+    'An extension id has at most 64 lower-case letters, digits, ., _ and -, and begins with a letter or digit.',
   );
 
 const address = z

@@ -24,7 +24,7 @@ const slug = z
   .string()
   .refine(isSlug, 'A slug must match ^[a-z0-9][a-z0-9-]{0,62}$.')
   .meta({ override: { type: 'string', pattern: '^[a-z0-9][a-z0-9-]{0,62}$' } });
-const named = filledText(200, 'This must not be white space alone.');
+const named = filledText(200, 'This must not be blank.');
 const entityName = z.string().refine(isName, NAME_RULE);
 const fields = listOf(
   z.object({

@@ -105,7 +105,7 @@ export const ssoRoutes = (deps: Deps): Route[] => {
       handle: async ({ query, headers, requestId, origin }) => {
         const { code, state = '', iss, error } = query;
         if (!STATE.test(state)) {
-          throw new DomainError('invalid_credential', 'The sign-in was not completed. Begin again.');
+          throw new DomainError('invalid_credential', 'The sign-in was not completed. Start again.');
         }
         const secure = (deps.ssoSettings.publicUrl ?? origin()).startsWith('https:');
         const sealed = parseCookie(headers.cookie ?? '')[cookieName(state, secure)];

@@ -52,7 +52,7 @@ const checkLasting = (
   if (impersonatedBy === undefined || (change.password === undefined && change.role !== 'admin')) return;
   throw new DomainError(
     'forbidden',
-    'A platform admin who acts as somebody else gives no passwords or roles.',
+    'A platform admin may not set passwords or appoint admins during an impersonation.',
   );
 };
 

@@ -20,7 +20,7 @@ import { day, entryView } from './ledger-views.ts';
 
 const path = text({ max: 200 }).refine(
   (value) => value.split('.').every((name) => name !== ''),
-  'A path is names with dots between them.',
+  'A path must be names separated by dots.',
 );
 
 const DECIMAL = /^(0|[1-9][0-9]{0,37})(\.[0-9]{1,38})?$/;
@@ -32,14 +32,14 @@ const fixed = z.union(
       .regex(DECIMAL)
       .refine((value) => /[1-9]/.test(value)),
   ],
-  'A fixed amount is a whole number of minor units or a decimal text of major units, above zero.',
+  'A fixed amount must be a whole number of minor units or a decimal string of major units, above zero.',
 );
 
 const percent = z
   .number()
   .refine(
     isPercent,
-    `A percentage is above 0, at most ${MAX_PERCENT}, and has at most ${PERCENT_PLACES} decimal places.`,
+    `A percentage must be above 0, at most ${MAX_PERCENT}, with at most ${PERCENT_PLACES} decimal places.`,
   );
 
 const amount = z.union(
@@ -49,7 +49,7 @@ const amount = z.union(
     z.strictObject({ percent, path }),
     z.strictObject({ remainder: z.literal(true) }),
   ],
-  'An amount is {path}, {fixed}, {percent, path} or {remainder: true}.',
+  'An amount must be {path}, {fixed}, {percent, path} or {remainder: true}.',
 );
 
 const memo = text({ min: 0, max: 500 });

@@ -32,7 +32,7 @@ export const LEDGER_READS = ['ledger'];
 /** A day of the calendar, `YYYY-MM-DD`. */
 export const day = z
   .string()
-  .refine(isDay, 'This is not a day of the calendar, YYYY-MM-DD.')
+  .refine(isDay, 'This is not a calendar date, YYYY-MM-DD.')
   .meta({ override: { format: 'date' } });
 
 const NO_CURRENCY = 'This is not an ISO 4217 currency code.';
@@ -88,7 +88,7 @@ const fitsPostings = (name: string): boolean => jsonBytes(name) <= MAX_NAME_BYTE
 
 const accountName = text({ max: 200 })
   .refine((name) => name.trim() !== '', 'A name must not be blank.')
-  .refine(fitsPostings, `A name has at most ${MAX_NAME_BYTES} bytes as JSON in UTF-8.`);
+  .refine(fitsPostings, `A name must have at most ${MAX_NAME_BYTES} bytes as JSON in UTF-8.`);
 
 const accountBody = z.object({
   code: accountCode,

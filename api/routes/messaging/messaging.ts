@@ -36,7 +36,7 @@ const READS = ['conversations'];
 const messageParams = idParams.extend({ mid: uuid });
 /** Applies the domain's rules early, since a 400 comes before any id is looked up (decisions, section 2). */
 const messageBody = z
-  .object({ body: filledText(10_000, 'The body must hold more than white space.') })
+  .object({ body: filledText(10_000, 'The body must not be blank.') })
   .meta({ id: 'MessageBody' });
 const messagePage = z
   .object({
@@ -46,7 +46,7 @@ const messagePage = z
   })
   .refine(({ before, after }) => before === undefined || after === undefined, {
     path: ['after'],
-    message: 'Give before or after, not both.',
+    message: 'Send before or after, not both.',
   });
 
 /** Direct messages (specification, Messaging; decisions, section 4). */

@@ -34,7 +34,7 @@ const homeTenantId = z
 const newPartner = z.object({
   id: z
     .string()
-    .refine(isPartnerId, 'A partner id is lower-case letters, digits and _, and begins with a letter.'),
+    .refine(isPartnerId, 'A partner id has lower-case letters, digits and _, and begins with a letter.'),
   name,
   home_tenant_id: homeTenantId.optional(),
 });

@@ -85,7 +85,7 @@ const admin = z.object({ email: emailAddress, password, display_name: displayNam
 const newTenant = z.object({
   id: z
     .string()
-    .refine(isTenantId, 'A tenant id is lower-case letters, digits and _, and begins with a letter.'),
+    .refine(isTenantId, 'A tenant id has lower-case letters, digits and _, and begins with a letter.'),
   name: text({ max: 200 }),
   plan: z.enum(PLANS).default('free'),
   partner_id: partnerId.optional(),

@@ -111,7 +111,7 @@ const storableLength = (value: unknown): number | undefined => {
 const payload = z.record(z.string(), json).superRefine((value, context) => {
   const length = storableLength(value);
   const add = (message: string) => context.addIssue({ code: 'custom', message });
-  if (length === undefined) add('The payload holds a character that cannot be kept.');
+  if (length === undefined) add('The payload contains a character that cannot be stored.');
   else if (length > MAX_PAYLOAD) add(`The payload has at most ${MAX_PAYLOAD} characters as JSON.`);
 });
 

@@ -101,7 +101,7 @@ export class ReadModels {
    */
   async requirePresentVersion(name: string): Promise<void> {
     const { tag } = await this.#generation(name);
-    if (this.#superseded(name, tag)) throw behind('A read model is being rebuilt.');
+    if (this.#superseded(name, tag)) throw behind('A read model is being rebuilt. Try again later.');
   }
 
   /** Number of reads and writes since the start of the process. */
@@ -219,12 +219,12 @@ export class ReadModels {
         const states = await Promise.all(
           rest.map((name) => this.#readiness(name, tenantId, target, demanded)),
         );
-        if (states.includes('parked')) throw behind('A read model has stopped for this tenant.');
+        if (states.includes('parked')) throw behind('A read model is parked for this tenant.');
         rest = rest.filter((_, index) => states[index] === 'behind');
         const [first] = rest;
         if (first === undefined) return;
         if (this.#hasNoWorker()) throw withoutWorker();
-        if (monotonic() > deadline) throw behind('A read model has not caught up yet.');
+        if (monotonic() > deadline) throw behind('A read model lags behind. Try again.');
         const runner = this.#runners.get(first);
         // Readers poll at the same moments, so that one call of the store serves all of them.
         await (runner?.nextBatch(POLL_MS * 4) ?? pause(POLL_MS - (monotonic() % POLL_MS)));
@@ -296,4 +296,4 @@ const behind = (message: string): DomainError =>
   new DomainError('read_model_behind', message, { retry_after: 1 });
 
 const withoutWorker = (): DomainError =>
-  new DomainError('read_model_behind', 'No worker folds the read models at the moment.', { retry_after: 5 });
+  new DomainError('read_model_behind', 'No worker updates the read models.', { retry_after: 5 });

@@ -102,7 +102,10 @@ export class Takeover {
     if (state.building !== undefined) return state.building;
     const active = parseTag(state.active);
     if (active.version > version) {
-      throw new DomainError('conflict', 'A newer version of this projection answers: rebuild it there.');
+      throw new DomainError(
+        'conflict',
+        'A newer version of this projection is active. Rebuild it on a server with that version.',
+      );
     }
     const building = tagOf(version, active.version === version ? active.rebuild + 1 : 0);
     await store.setActiveGeneration(name, { ...state, building });

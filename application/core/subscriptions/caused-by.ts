@@ -23,6 +23,6 @@ export const withReadModel = async (work: () => Promise<void>): Promise<void> =>
     await work();
   } catch (error) {
     if (!(error instanceof DomainError && error.code === 'read_model_behind')) throw error;
-    throw new DomainError('unavailable', 'A read model has not come so far yet.');
+    throw new DomainError('unavailable', 'A read model lags behind.');
   }
 };

@@ -87,7 +87,7 @@ export class LiveFeed {
   /** Waits until {@link hasReached}. @throws `read_model_behind` after 5 s */
   async reach(position: Position): Promise<void> {
     const behind = () =>
-      new DomainError('read_model_behind', 'This node has not caught up yet.', { retry_after: 1 });
+      new DomainError('read_model_behind', 'This node lags behind. Try again.', { retry_after: 1 });
     const tooLate = timer(WAIT_MS).pipe(switchMap(() => throwError(behind)));
     await firstValueFrom(merge(this.#reached(position), tooLate));
   }

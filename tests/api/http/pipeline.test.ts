@@ -135,11 +135,13 @@ describe('The pipeline of a request', () => {
       'unavailable',
       '2',
     ]);
-    expect(given.json.message).to.equal('The search takes too long. Narrow its filter, or try again later.');
+    expect(given.json.message).to.equal(
+      'The search takes too long. Use a narrower filter, or try again later.',
+    );
     const full = await server.request('POST', '/api/v1/boom/searches', { as: 'admin' });
     expect([full.status, full.json.message]).to.deep.equal([
       503,
-      'Too many searches are waiting. Try again.',
+      'Too many searches are waiting. Try again later.',
     ]);
     expect(lines.filter(({ level }) => level === 'error')).to.deep.equal([]);
     const [line] = lines.filter(({ level }) => level === 'warn');

@@ -156,7 +156,7 @@ describe('Values', () => {
     expect(jsonProblem({ 'a\ud800': 1 })).to.be.a('string');
     expect(jsonProblem(JSON.parse('{"__proto__": 1}'))).to.be.a('string');
     for (const key of ['"', '\\', '\n', '\u0001'])
-      expect(jsonProblem({ in: { [key]: 1 } })).to.equal('A key cannot be kept.');
+      expect(jsonProblem({ in: { [key]: 1 } })).to.equal('A key cannot be stored.');
     expect(jsonProblem({ ' ': 1, 'a"': 1, "'": 1 })).to.equal(undefined);
   });
 

@@ -30,7 +30,7 @@ const ann = (...events: readonly UserEvent[]): RegisteredUser => {
 };
 const matchesSecret = (wanted: string) => (stored: string) => stored === wanted;
 const refused = (state: User, secret: string, now = AT): void => {
-  expect(() => checkReset(state, matchesSecret(secret), now)).to.throw('not valid any more');
+  expect(() => checkReset(state, matchesSecret(secret), now)).to.throw('no longer valid');
 };
 
 describe('A reset of a password', () => {

@@ -23,7 +23,7 @@ describe('Single sign-on refuses', () => {
     expect(page.status).to.equal(401);
     expect(page.json).to.deep.equal({
       error: 'invalid_credential',
-      message: 'The sign-in was not completed. Begin again.',
+      message: 'The sign-in was not completed. Start again.',
       request_id: page.headers.get('x-request-id'),
     });
     expect(page.headers.getSetCookie()).to.deep.equal([]);
