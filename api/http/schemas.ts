@@ -57,7 +57,7 @@ export const limit = ({ fallback = 50, max = 200 }: { fallback?: number; max?: n
     .default(String(fallback))
     .meta({ override: { default: fallback } })
     .transform((value) => Math.min(max, Math.max(1, Number(value))))
-    .meta({ description: `How many to answer with: at least 1 and at most ${max}, else clamped.` });
+    .meta({ description: `Maximum number of entries, 1 to ${max}; other values are clamped.` });
 
 /** `cursor` of a list, opaque. */
 export const cursor = z
@@ -65,7 +65,7 @@ export const cursor = z
   .min(1)
   .max(2_000)
   .optional()
-  .meta({ description: 'From the link `next` of the page before.' });
+  .meta({ description: 'From the `next` link of the previous page.' });
 
 /** An instant in an answer: RFC 3339, UTC, milliseconds. */
 export const timestamp = z.iso.datetime({ precision: 3 });
@@ -86,7 +86,7 @@ export const instant = z.iso
 export const position = z
   .string()
   .regex(/^[\x21-\x7e]{1,128}$/, 'This is not a position.')
-  .meta({ description: 'A place in the event log. Opaque.' });
+  .meta({ description: 'A position in the event log. Opaque.' });
 
 /** The body of every 4xx and 5xx (specification, Errors). */
 export const errorBody = z

@@ -25,25 +25,26 @@ const ENVELOPES: readonly Message[] = [
     name: 'ready',
     title: 'Ready',
     summary:
-      'The first envelope of a connection. Its position is the one of `after`, else the end of the log.',
+      'The first envelope of a connection. Its position is `after` if that was given, otherwise the end of the log.',
     schema: readyEnvelope,
   },
   {
     name: 'message',
     title: 'Message',
-    summary: 'A new message, to each participant’s sockets, the sender’s too.',
+    summary: 'A new message, sent to the sockets of all participants, including the sender.',
     schema: messageEnvelope,
   },
   {
     name: 'notification',
     title: 'Notification',
-    summary: 'A new notification, to its recipient’s sockets.',
+    summary: 'A new notification, sent to the sockets of its recipient.',
     schema: notificationEnvelope,
   },
   {
     name: 'resync',
     title: 'Resync',
-    summary: 'More was missed than is sent again: read conversations and notifications anew.',
+    summary:
+      'More envelopes were missed than the server sends again: read conversations and notifications again over REST.',
     schema: resyncEnvelope,
   },
 ];
@@ -56,13 +57,14 @@ const DELIVERIES: readonly Message[] = WEBHOOK_SCHEMAS.map(({ event, summary, sc
 }));
 
 const SOCKET_DESCRIPTION = `
-Connect with a person's token in \`?token=\`, the header \`Authorization\`, or the subprotocols \`bearer, <token>\`. Nothing is
-to be subscribed to: what concerns the person comes. Ignore a \`kind\` that you do not know.
+Connect with a person's token in \`?token=\`, the header \`Authorization\`, or the subprotocols \`bearer, <token>\`. No
+subscription is needed: the server sends all events that concern the person. Ignore a \`kind\` that you do not know.
 
-The first envelope is \`ready\`. Keep the \`position\` of the last envelope, and connect again with \`?after=<position>\` after a
-cut: what was missed comes first, each envelope once. Above 1,000 missed envelopes \`resync\` comes instead.
+The first envelope is \`ready\`. Keep the \`position\` of the last envelope. After a disconnect, connect again with
+\`?after=<position>\`: the server first sends the missed envelopes, each once. If more than 1,000 were missed, it sends
+\`resync\` instead.
 
-The server pings every 25 seconds and drops a peer that misses two. Frames of the client are ignored up to 64 KiB.
+The server pings every 25 seconds and drops a client that does not answer two of them. Frames from the client up to 64 KiB are ignored.
 A refused handshake is answered with 400, 401, 403 or 429 and the error as JSON.
 
 | close code | meaning | what to do |
@@ -75,8 +77,8 @@ A refused handshake is answered with 400, 401, 403 or 429 and the error as JSON.
 `.trim();
 
 const WEBHOOK_DESCRIPTION = `
-A signed HTTPS POST to the URL of each active subscription that asks for the event, at least once. Check the signature over
-the raw body first, and remember the \`id\`s that you have handled. Any 2xx within 10 seconds is success.
+A signed HTTPS POST, sent at least once to the URL of each active subscription to the event. First check the signature
+over the raw body, and remember the \`id\`s that you have handled. Any 2xx within 10 seconds is success.
 `.trim();
 
 /** The component schemas of the messages, as JSON Schema. */
@@ -131,7 +133,8 @@ export const asyncApiDocument = () => ({
   info: {
     ...INFO,
     title: 'Workflow platform: events',
-    description: 'What the server sends by itself. The REST interface is described in `/openapi.json`.',
+    description:
+      'Events that the server sends without a request. The REST interface is described in `/openapi.json`.',
     license: { name: 'Apache 2.0', url: 'https://www.apache.org/licenses/LICENSE-2.0' },
     tags: [{ name: 'Messaging' }, { name: 'Webhooks' }],
   },
@@ -157,8 +160,11 @@ export const asyncApiDocument = () => ({
           query: {
             type: 'object',
             properties: {
-              token: { type: 'string', description: 'The token, where no header can be set.' },
-              after: { type: 'string', description: 'The position of the last envelope that was seen.' },
+              token: { type: 'string', description: 'The token, for clients that cannot set a header.' },
+              after: {
+                type: 'string',
+                description: 'The position of the last envelope that the client received.',
+              },
             },
           },
         },

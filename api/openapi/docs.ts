@@ -147,7 +147,8 @@ export const docsRoutes = (routes: readonly Route[]): readonly Route[] => {
       produces: 'text/html',
       openQuery: true,
       summary: 'This document as a page',
-      description: 'Reads the document and sends requests from the browser. It loads nothing from elsewhere.',
+      description:
+        'A page that shows this document and sends requests from the browser. It loads nothing from other servers.',
       responses: { 200: null },
       handle: async () => ({ status: 200, headers: HTML, body: PAGE }),
     }),

@@ -16,11 +16,11 @@ type OpenApiDocument = ReturnType<typeof createDocument>;
 
 const HEADERS = {
   'X-Event-Position': {
-    description: 'Where the write ended in the log; send it as `X-Min-Position` to another node.',
+    description: 'The position of the write in the log; send it as `X-Min-Position` to another node.',
     schema: { type: 'string' as const },
   },
   Link: {
-    description: '`<…>; rel="next"`: the next page, as long as there is one.',
+    description: '`<…>; rel="next"`: the next page; absent on the last page.',
     schema: { type: 'string' as const },
   },
 };

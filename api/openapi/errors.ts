@@ -27,19 +27,22 @@ const RESPONSES: Readonly<Record<ErrorStatus, ErrorResponse>> = {
   },
   402: {
     name: 'PaymentRequired',
-    meaning: 'The tenant has not subscribed to this area. `details.listing_slug` names what is missing.',
+    meaning: 'The tenant lacks the entitlement for this area. `details.listing_slug` names it.',
   },
-  403: { name: 'Forbidden', meaning: 'The credential is valid and may not do this.' },
+  403: { name: 'Forbidden', meaning: 'The credential is valid but does not allow this.' },
   404: {
     name: 'NotFound',
-    meaning: 'It does not exist in the caller’s tenant; what belongs to another tenant looks the same.',
+    meaning: 'It does not exist in the caller’s tenant. Resources of other tenants get the same answer.',
   },
-  409: { name: 'Conflict', meaning: 'The present state does not allow it, or somebody else was faster.' },
+  409: { name: 'Conflict', meaning: 'The current state does not allow it, or another request came first.' },
   413: { name: 'PayloadTooLarge', meaning: 'The body is too large: usually more than 1 MiB.' },
-  415: { name: 'UnsupportedMediaType', meaning: 'The body is of another kind than this operation reads.' },
+  415: {
+    name: 'UnsupportedMediaType',
+    meaning: 'The body has a media type that this operation does not accept.',
+  },
   422: {
     name: 'Unprocessable',
-    meaning: 'The request is well formed, and a rule of the business refuses it.',
+    meaning: 'The request is well formed, but a business rule refuses it.',
   },
   429: {
     name: 'TooManyRequests',
@@ -49,11 +52,12 @@ const RESPONSES: Readonly<Record<ErrorStatus, ErrorResponse>> = {
   431: { name: 'HeadersTooLarge', meaning: 'The headers of the request are larger than 16 KiB.' },
   500: {
     name: 'InternalError',
-    meaning: 'An error of the server. Try again later with the same idempotency key.',
+    meaning: 'An error of the server. Retry later with the same idempotency key.',
   },
   503: {
     name: 'Unavailable',
-    meaning: 'The server cannot answer at the moment. Try again, unless it is `embedding_model_unavailable`.',
+    meaning:
+      'The server is temporarily unavailable. Retry, unless the code is `embedding_model_unavailable`.',
     headers: RETRY_AFTER,
   },
 };

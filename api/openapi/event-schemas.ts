@@ -30,14 +30,16 @@ export const readyEnvelope = z
   .object({ kind: z.literal('system'), event: z.literal('ready'), position: z.string() })
   .meta({
     id: 'ReadyEnvelope',
-    description: 'The first envelope. With `?after=` its position is that one, else the end of the log.',
+    description:
+      'The first envelope. Its position is `?after=` if that was given, otherwise the end of the log.',
   });
 
 export const resyncEnvelope = z
   .object({ kind: z.literal('system'), event: z.literal('resync'), position: z.string().optional() })
   .meta({
     id: 'ResyncEnvelope',
-    description: 'More was missed than the socket sends again: read conversations and notifications anew.',
+    description:
+      'More envelopes were missed than the socket sends again: read conversations and notifications again over REST.',
   });
 
 const job = {
@@ -105,7 +107,7 @@ export const WEBHOOK_SCHEMAS: readonly WebhookSchema[] = [
     changed: z.array(z.string()).meta({ description: 'Keys of the fields that changed.' }),
   }),
   delivery('entity.deleted', 'EntityDeletedEvent', 'A record was deleted', entity),
-  delivery(TEST_EVENT, 'WebhookTestEvent', 'A test delivery was asked for', { message: z.string() }),
+  delivery(TEST_EVENT, 'WebhookTestEvent', 'A test delivery was requested', { message: z.string() }),
 ];
 
 /** Headers of a delivery with their descriptions. */

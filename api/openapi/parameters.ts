@@ -10,7 +10,7 @@ const KEY = {
   name: 'Idempotency-Key',
   required: false,
   description:
-    'Repeating the request with the same key gives the same answer and no second effect, for 24 hours.',
+    'For 24 hours, a repeated request with the same key gets the same answer and has no second effect.',
   schema: {
     type: 'string',
     minLength: 1,
@@ -31,7 +31,7 @@ const MIN_POSITION = {
   in: 'header',
   name: 'X-Min-Position',
   required: false,
-  description: 'An `X-Event-Position` that the answer must have seen.',
+  description: 'An `X-Event-Position`; the answer includes this write and all earlier ones.',
   schema: { type: 'string' },
 } as const;
 

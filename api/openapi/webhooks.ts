@@ -5,9 +5,9 @@ import type { Examples } from './examples.ts';
 /** The section `webhooks` of the document: what a subscribed URL receives. */
 
 const DESCRIPTION =
-  'Sent to the URL of every active subscription that asks for this event, at least once. Check the signature over the raw ' +
-  'body before anything else, and remember the `id`s that you have handled. Any 2xx within 10 seconds is success; else ' +
-  'the same bytes come again after 1, 5, 30 and 120 minutes.';
+  'Sent at least once to the URL of every active subscription to this event. First check the signature ' +
+  'over the raw body, and remember the `id`s that you have handled. Any 2xx within 10 seconds is success; ' +
+  'otherwise the same bytes are sent again after 1, 5, 30 and 120 minutes.';
 
 const headers = Object.entries(DELIVERY_HEADERS).map(([name, description]) => ({
   in: 'header' as const,
@@ -35,7 +35,7 @@ export const webhookItems = (events: Examples['events']): ZodOpenApiPathsObject 
             requestBody: { required: true, content },
             responses: {
               '2XX': { description: 'The delivery is done; the body is ignored.' },
-              '4XX': { description: 'A failure, like every other status: the delivery is tried again.' },
+              '4XX': { description: 'A failure, like every other status: the delivery is retried.' },
             },
           },
         },

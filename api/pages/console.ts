@@ -105,7 +105,7 @@ export const consoleRoutes = (folder = DIST): readonly Route[] => {
       aliases: DEEP,
       operationId: 'console',
       summary: 'The Console',
-      description: 'A page; every path below is the same page.',
+      description: 'A page of the Console; every path below it answers with the same page.',
       handle: async ({ headers }) => {
         const reply = await fileReply(folder, 'index.html', headers);
         if (reply === undefined) throw new DomainError('not_found', NOT_BUILT);

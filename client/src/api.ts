@@ -61,7 +61,7 @@ export interface paths {
             readonly cookie?: never;
         };
         /**
-         * Sign in at the tenant’s identity provider: sends the browser there
+         * Sign in with single sign-on: redirects the browser to the tenant’s identity provider
          * @description Open this address in a browser. After the sign-in, the browser comes back to the callback, and from there to `return_to` if one was given. A platform admin configures the provider with `sso` of the tenant.
          *
          *     Needs no credential.
@@ -88,7 +88,7 @@ export interface paths {
         };
         /**
          * Where the identity provider sends the browser back to
-         * @description The identity provider calls it; clients do not. The answer is the one of a login, or a redirect to `return_to` with the token in the fragment.
+         * @description Called by the browser on return from the identity provider, not by clients. The answer is that of a login, or a redirect to `return_to` with the token in the fragment.
          *
          *     Needs no credential.
          *
@@ -116,7 +116,7 @@ export interface paths {
         readonly put?: never;
         /**
          * A token for acting as a user of a tenant, by default as its oldest active admin
-         * @description The token lasts one hour. Each event that it causes keeps the e-mail of the platform admin, and each request with it is a line in the tenant’s event log. Without `user_id` it is for the oldest active admin.
+         * @description The token lasts one hour. Each event that it causes records the e-mail of the platform admin, and each request with it is a line in the tenant’s event log. Default of `user_id`: the oldest active admin.
          *
          *     Errors of its own: 403 `tenant_suspended`; 409 `conflict`.
          *
@@ -138,7 +138,7 @@ export interface paths {
         };
         /**
          * The caller
-         * @description Shows whose token it is, with the role as it is now. Under impersonation `impersonated_by` holds the e-mail of the platform admin.
+         * @description Shows the person of the token with the current role. During an impersonation `impersonated_by` is the e-mail of the platform admin.
          */
         readonly get: operations["me"];
         readonly put?: never;
@@ -158,13 +158,13 @@ export interface paths {
         };
         /**
          * The people of the tenant, oldest account first
-         * @description Every person of the tenant may read it, for example to find the ids of participants and mentions.
+         * @description Every person of the tenant may read the list, for example to find the ids of participants and mentions.
          */
         readonly get: operations["listUsers"];
         readonly put?: never;
         /**
          * Add a person
-         * @description The e-mail is unique in the tenant, without regard to case. A person without a password signs in by single sign-on.
+         * @description The e-mail is unique in the tenant, ignoring case. A person without a password signs in by single sign-on.
          *
          *     People need the role `admin`.
          *
@@ -185,7 +185,7 @@ export interface paths {
             readonly cookie?: never;
         };
         /**
-         * One person of the tenant, deactivated ones too
+         * One person of the tenant, also a deactivated one
          * @description Deactivated and forgotten people are found too; a forgotten one shows as `[erased]`.
          */
         readonly get: operations["getUser"];
@@ -195,8 +195,8 @@ export interface paths {
         readonly options?: never;
         readonly head?: never;
         /**
-         * Rename, change the role, deactivate, or give a new password
-         * @description Send the fields that change. A deactivated person is refused with the next request, and open sockets are closed. Nobody changes the own role or status.
+         * Change the name, role, status or password of a person
+         * @description Send the fields that change. Requests of a deactivated person are refused at once, and open sockets are closed. You cannot change your own role or status.
          *
          *     People need the role `admin`.
          *
@@ -215,8 +215,8 @@ export interface paths {
         readonly get?: never;
         readonly put?: never;
         /**
-         * Erase name, e-mail and password for good, deactivate, and free the e-mail; not oneself
-         * @description Destroys the key of the personal data within 5 seconds, so that the name and the e-mail are in no file any more and show as `[erased]`. It cannot be undone. Repeating it changes nothing.
+         * Forget a person: erase name, e-mail and password for good and deactivate the account; not your own
+         * @description Destroys the key of the personal data within 5 seconds, so that no file holds a readable name or e-mail; both show as `[erased]`. The e-mail can be used again. This cannot be undone. Repeating it changes nothing.
          *
          *     People need the role `admin`.
          *
@@ -239,8 +239,8 @@ export interface paths {
         readonly get?: never;
         readonly put?: never;
         /**
-         * Change the own password
-         * @description Ends all sessions of the caller, this one too, and closes their sockets; go on with the `token` of the answer. A wrong current password is 422 `constraint_violated` and counts as a login.
+         * Change your own password
+         * @description Ends all sessions of the caller, including this one, and closes their sockets; continue with the `token` of the answer. A wrong current password is 422 `constraint_violated` and counts as a login attempt.
          *
          *     Errors of its own: 422 `constraint_violated`.
          */
@@ -261,8 +261,8 @@ export interface paths {
         readonly get?: never;
         readonly put?: never;
         /**
-         * Make a one-time link with which a person sets a new password
-         * @description Hand `url` to the person: it opens a page, is valid for 24 hours and once, and replaces earlier links. The old password counts until a new one is set.
+         * Create a one-time link with which a person sets a new password
+         * @description Give `url` to the person. It opens a page, is valid once and for 24 hours, and replaces earlier links. The old password stays valid until a new one is set.
          *
          *     People need the role `admin`.
          *
@@ -313,8 +313,8 @@ export interface paths {
             readonly cookie?: never;
         };
         /**
-         * The tenant’s API tokens, newest first, revoked and expired ones too
-         * @description Shows names, prefixes, scopes and when each token was last used; the tokens themselves are not kept.
+         * The tenant’s API tokens, newest first, including revoked and expired ones
+         * @description Shows names, prefixes, scopes and when each token was last used; the tokens themselves are not stored.
          *
          *     People need the role `admin`.
          */
@@ -322,7 +322,7 @@ export interface paths {
         readonly put?: never;
         /**
          * Mint a long-lived API token
-         * @description `token` is in this answer only. The token is checked against its scopes at each request, and belongs to the tenant: it stays valid when its maker leaves. It expires after 90 days unless `expires_in` says otherwise.
+         * @description Only this answer contains `token`. Each request with the token is checked against its scopes. The token belongs to the tenant: it stays valid when its creator leaves. It expires after 90 days by default; see `expires_in`.
          *
          *     People need the role `admin`.
          */
@@ -341,8 +341,8 @@ export interface paths {
             readonly cookie?: never;
         };
         /**
-         * One API token, revoked and expired ones too, without its secret
-         * @description As the list shows it; the secret is shown at the minting alone.
+         * One API token, also a revoked or expired one, without its secret
+         * @description The same fields as in the list; the secret is shown only when the token is minted.
          *
          *     People need the role `admin`.
          */
@@ -351,7 +351,7 @@ export interface paths {
         readonly post?: never;
         /**
          * Revoke an API token at once; the record stays, and revoking it again changes nothing
-         * @description Requests with the token fail from now on with 401. The record stays for the audit.
+         * @description Later requests with the token fail with 401. The record stays for the audit.
          *
          *     People need the role `admin`.
          *
@@ -374,7 +374,7 @@ export interface paths {
         readonly put?: never;
         /**
          * Mint a one-hour token with the authority of the calling admin’s session, for trying the API
-         * @description For trying the API from a script. Nothing is stored, so the token cannot be revoked; each mint is a line in the event log.
+         * @description For trying the API from a script. The token is not stored, so it cannot be revoked; each minting is an event in the log.
          *
          *     People need the role `admin`.
          */
@@ -453,7 +453,7 @@ export interface paths {
             readonly cookie?: never;
         };
         /**
-         * Read models: generations, how far they have folded, tenants that a poison event stopped
+         * Read models: generations, checkpoints and parked tenants
          * @description Shows for each read model how far it has folded the event log, and tenants whose events could not be folded.
          *
          *     Also served at `/api/v1/super/projections`.
@@ -477,8 +477,8 @@ export interface paths {
         readonly get?: never;
         readonly put?: never;
         /**
-         * Take a parked tenant up again
-         * @description Use it after the cause of the failure was repaired. The events of the tenant are folded from where they stopped.
+         * Resume a parked tenant
+         * @description Use it after the cause of the failure was repaired. The read model continues with the event that failed.
          *
          *     Also served at `/api/v1/super/projections/{name}/retry`.
          */
@@ -499,8 +499,8 @@ export interface paths {
         readonly get?: never;
         readonly put?: never;
         /**
-         * Build a read model anew beside the one that answers; it takes over when it has caught up
-         * @description The present read model answers until the new one has caught up, so nobody sees a gap.
+         * Rebuild a read model beside the active one; the new one takes over when it has caught up
+         * @description The active read model answers until the new one has caught up, so reads have no gap.
          *
          *     Also served at `/api/v1/super/projections/{name}/rebuild`.
          */
@@ -581,7 +581,7 @@ export interface paths {
         readonly get?: never;
         readonly put?: never;
         /**
-         * A partner token for an assertion of the hosting portal; each assertion counts once
+         * Exchange an assertion of the hosting portal for a partner token; each assertion is valid once
          * @description The hosting portal signs the assertion with the exchange key (HS256, claims `sub`, `email`, `partner_id`, `permissions`, `jti`, at most 5 minutes old). The token lasts one hour.
          *
          *     Needs no credential.
@@ -603,7 +603,7 @@ export interface paths {
             readonly cookie?: never;
         };
         /**
-         * Who is signed in, for which partner, with which permissions
+         * The signed-in account, its partner and its permissions
          * @description Use it to decide which parts of a portal to show.
          */
         readonly get: operations["getPartnerSession"];
@@ -623,15 +623,15 @@ export interface paths {
             readonly cookie?: never;
         };
         /**
-         * How invoice lines read
-         * @description The templates from which the names and descriptions of invoice lines are made.
+         * The templates of invoice lines
+         * @description Names and descriptions of invoice lines are made from these templates.
          *
          *     Needs the permission `partner-billing`.
          */
         readonly get: operations["getBillingProfile"];
         /**
-         * Replace how invoice lines read
-         * @description Templates may hold `{{customer}}`, `{{partner}}`, `{{meter}}`, `{{quantity}}` and `{{period}}`; any other variable is 422 `unknown_template_variable`. Frozen invoices keep their texts.
+         * Replace the templates of invoice lines
+         * @description Templates may contain `{{customer}}`, `{{partner}}`, `{{meter}}`, `{{quantity}}` and `{{period}}`; any other variable is 422 `unknown_template_variable`. Frozen invoices keep their texts.
          *
          *     Needs the permission `partner-billing`.
          *
@@ -653,15 +653,15 @@ export interface paths {
             readonly cookie?: never;
         };
         /**
-         * What each meter costs; `ETag` is the version
-         * @description Prices are decimal strings of minor units. `ETag` holds the version, to be sent as `If-Match` with a replacement.
+         * The rate card: prices of each meter; `ETag` is the version
+         * @description Prices are decimal strings of minor units. Send the `ETag` as `If-Match` when you replace the card.
          *
          *     Needs the permission `partner-billing`.
          */
         readonly get: operations["getRateCard"];
         /**
-         * Replace the whole rate card; a meter that is left out is not priced any more
-         * @description The new map counts for everything that is not invoiced yet. With `If-Match`, a card that somebody else has changed since is 409 `conflict`.
+         * Replace the whole rate card; a meter that is left out has no price
+         * @description The new prices apply to all usage that is not invoiced yet. With `If-Match`, a card that was changed in the meantime is 409 `conflict`.
          *
          *     Needs the permission `partner-billing`.
          *
@@ -683,8 +683,8 @@ export interface paths {
             readonly cookie?: never;
         };
         /**
-         * What each customer used and what it costs, of this calendar month (UTC) unless said otherwise
-         * @description One statement for each customer, also without usage. What is invoiced shows as its frozen lines, the rest is priced with the present rate card.
+         * Statements: usage and amounts of each customer in a window, by default this calendar month (UTC)
+         * @description One statement for each customer, also without usage. Invoiced usage shows the frozen lines of its invoice; other usage is priced with the current rate card.
          *
          *     Needs the permission `partner-billing`.
          *
@@ -707,7 +707,7 @@ export interface paths {
             readonly cookie?: never;
         };
         /**
-         * The statements as CSV, a row for each line; amounts in minor units
+         * The statements as CSV, one row for each line; amounts in minor units
          * @description The same lines as the statements, for a spreadsheet.
          *
          *     Needs the permission `partner-billing`.
@@ -731,7 +731,7 @@ export interface paths {
             readonly cookie?: never;
         };
         /**
-         * The events behind a count, in the order of the log; of active users each person’s first in the window
+         * The events that a count consists of, in the order of the log; for active users, each person’s first event in the window
          * @description The metered events behind a line of a statement, oldest first.
          *
          *     Needs the permission `partner-billing`.
@@ -753,8 +753,8 @@ export interface paths {
             readonly cookie?: never;
         };
         /**
-         * The sums of the statements, by customer or by meter, and what of them is invoiced
-         * @description Each bucket is what was invoiced plus what is not yet, so that the sums are those of the statements.
+         * Reconciliation: sums of the statements by customer or meter, with invoiced and not yet invoiced amounts
+         * @description Each bucket adds invoiced and not yet invoiced amounts, so its sums equal those of the statements.
          *
          *     Needs the permission `partner-billing`.
          *
@@ -777,7 +777,7 @@ export interface paths {
             readonly cookie?: never;
         };
         /**
-         * Reconciliation as CSV, a row for each bucket and one for all; amounts in minor units
+         * The reconciliation as CSV, one row for each bucket and one for the total; amounts in minor units
          * @description The same buckets as the reconciliation, for a spreadsheet.
          *
          *     Needs the permission `partner-billing`.
@@ -825,7 +825,7 @@ export interface paths {
         readonly get?: never;
         readonly put?: never;
         /**
-         * Freeze the statement of a window, this calendar month unless given; 200 when that was done before
+         * Generate an invoice: freeze the statement of a window, by default this calendar month; 200 when the invoice exists
          * @description Freezes the lines of a customer’s statement. The same window again answers 200 with the same invoice; a window that overlaps another one is 409 `window_overlap`.
          *
          *     Needs the permission `partner-billing`.
@@ -859,7 +859,7 @@ export interface paths {
         readonly options?: never;
         readonly head?: never;
         /**
-         * Refused: an invoice is frozen
+         * Always refused: an invoice cannot be changed
          * @description Always 409 `invoice_locked`: void the invoice and generate another one.
          *
          *     Needs the permission `partner-billing`.
@@ -877,7 +877,7 @@ export interface paths {
             readonly cookie?: never;
         };
         /**
-         * One invoice as a page to print for the customer: with retail amounts alone
+         * One invoice as a printable page for the customer, with retail amounts only
          * @description An HTML page without scripts. It shows retail amounts and no wholesale ones, so it may be handed to the customer.
          *
          *     Needs the permission `partner-billing`.
@@ -901,8 +901,8 @@ export interface paths {
         readonly get?: never;
         readonly put?: never;
         /**
-         * Hand the invoice to the upstream billing system; 202 while that does not answer
-         * @description One call is made within the request. While the upstream does not answer, the invoice is `issuing` and the server tries again in the background with the same key. Issuing again changes nothing.
+         * Issue the invoice: send it to the upstream billing system; 202 while that does not answer
+         * @description The request makes one call. While the upstream does not answer, the invoice is `issuing`, and the server retries in the background with the same key. Issuing again changes nothing.
          *
          *     Needs the permission `partner-billing`.
          *
@@ -925,7 +925,7 @@ export interface paths {
         readonly get?: never;
         readonly put?: never;
         /**
-         * Void an invoice that is not issued: its window is free again
+         * Void an invoice that is not issued, so that its window can be invoiced again
          * @description Only a generated invoice can be voided. The next invoice of its window has a higher `revision`.
          *
          *     Needs the permission `partner-billing`.
@@ -947,7 +947,7 @@ export interface paths {
             readonly cookie?: never;
         };
         /**
-         * Who did what, newest first: a line per event, and per request under impersonation
+         * The event log for auditors, newest first: one line for each event and for each request during an impersonation
          * @description Each line names the actor, the action and the subject. Filter by `actor`, `action`, `from` and `to`.
          *
          *     People need the role `admin`.
@@ -969,7 +969,7 @@ export interface paths {
             readonly cookie?: never;
         };
         /**
-         * A stream’s state as it stood at a place in the log or at an instant; as it is unless said otherwise
+         * The past state of a stream at a position or an instant; the current state by default
          * @description Folds the stream up to `at`, a position or an instant, and shows the state of the aggregate then.
          *
          *     People need the role `admin`.
@@ -991,8 +991,8 @@ export interface paths {
             readonly cookie?: never;
         };
         /**
-         * Events in the order of the log, in pages; with `Accept: application/x-ndjson` all, a line each
-         * @description `data` and `metadata` are opened for reading; `sealed` holds the exact stored texts, which the hash chain is over. `Accept: application/x-ndjson` streams all events.
+         * Events in the order of the log, in pages; with `Accept: application/x-ndjson` all events, one line each
+         * @description `data` and `metadata` are decrypted; `sealed` holds the stored texts, exactly as the hash chain covers them. `Accept: application/x-ndjson` streams all events.
          *
          *     People need the role `admin`.
          */
@@ -1013,8 +1013,8 @@ export interface paths {
             readonly cookie?: never;
         };
         /**
-         * The head of all streams as it is now, signed; with `Accept: application/x-ndjson` also the heads it is over
-         * @description The proof covers the last hash of every stream. `npm run verify` checks an export against it without the server. `Accept: application/x-ndjson` streams the hashes as well.
+         * The current signed head of all streams; with `Accept: application/x-ndjson` also the last hash of each stream
+         * @description The proof covers the last hash of every stream. `npm run verify` checks an export against it without the server. `Accept: application/x-ndjson` also streams the hashes.
          *
          *     People need the role `admin`.
          *
@@ -1037,8 +1037,8 @@ export interface paths {
             readonly cookie?: never;
         };
         /**
-         * The installed extensions, the one installed last first
-         * @description Every person of the tenant may read it.
+         * The installed extensions, newest first
+         * @description Every person of the tenant may read the list.
          */
         readonly get: operations["listExtensions"];
         readonly put?: never;
@@ -1067,7 +1067,7 @@ export interface paths {
         readonly get?: never;
         readonly put?: never;
         /**
-         * Let an extension be loaded; activating it again changes nothing
+         * Activate an extension; activating it again changes nothing
          * @description From now on every person of the tenant may load it.
          *
          *     People need the role `admin`.
@@ -1089,7 +1089,7 @@ export interface paths {
         readonly get?: never;
         readonly put?: never;
         /**
-         * Stop an extension: its tokens count no longer, also not after it is activated again
+         * Deactivate an extension: its tokens become invalid and stay invalid after a new activation
          * @description Repeating it changes nothing.
          *
          *     People need the role `admin`.
@@ -1112,8 +1112,8 @@ export interface paths {
         readonly put?: never;
         readonly post?: never;
         /**
-         * Uninstall an extension: its tokens count no longer; it may be installed again
-         * @description The extension is gone from the list; what it has written stays.
+         * Uninstall an extension: its tokens become invalid; it can be installed again
+         * @description The extension disappears from the list; data that it wrote stays.
          *
          *     People need the role `admin`.
          */
@@ -1133,7 +1133,7 @@ export interface paths {
         readonly get?: never;
         readonly put?: never;
         /**
-         * Load an active extension: a token for it, with the scopes of its manifest, on behalf of the caller
+         * Load an active extension: get a token for it, with the scopes of its manifest, on behalf of the caller
          * @description The token lasts 15 minutes and carries the scopes of the manifest. The extension must be active.
          *
          *     Errors of its own: 409 `invalid_transition`.
@@ -1159,8 +1159,8 @@ export interface paths {
         readonly get: operations["listConversations"];
         readonly put?: never;
         /**
-         * Start a conversation, or get the one these people have
-         * @description The caller is always a participant. The same people have one conversation: 201 when it was made, 200 when it existed. At most 50 people.
+         * Start a conversation, or get the existing one of these people
+         * @description The caller is always a participant. The same people have one conversation: 201 if it was created, 200 if it existed. At most 50 people.
          */
         readonly post: operations["startConversation"];
         readonly delete?: never;
@@ -1199,16 +1199,16 @@ export interface paths {
             readonly cookie?: never;
         };
         /**
-         * Messages, oldest first: the newest page, or one beside a message
-         * @description Without `before` and `after` it is the newest page. The link `next` leads to the older page. A deleted message keeps its place, without a body.
+         * Messages of a page, oldest first: the newest page, or the page before or after a message
+         * @description Without `before` and `after` the answer is the newest page. The `next` link leads to the previous, older page. A deleted message stays in the list without a body.
          *
          *     Errors of its own: 403 `not_a_participant`.
          */
         readonly get: operations["listMessages"];
         readonly put?: never;
         /**
-         * Send a message; everybody it mentions is notified
-         * @description A mention is written `@[name](user:<id>)`; each active person who is mentioned gets one notification. Every participant’s sockets get the message, the sender’s too.
+         * Send a message and notify the people that it mentions
+         * @description A mention is written `@[name](user:<id>)`; each active person who is mentioned gets one notification. The message is sent to the sockets of all participants, including the sender.
          *
          *     Errors of its own: 403 `not_a_participant`.
          */
@@ -1230,7 +1230,7 @@ export interface paths {
         readonly put?: never;
         readonly post?: never;
         /**
-         * Delete an own message; its text cannot be had back
+         * Delete your own message; its text cannot be restored
          * @description The text is erased from the log, the read models, stored answers and the snippets of notifications. Repeating it changes nothing.
          *
          *     Errors of its own: 403 `not_a_participant`, `not_the_sender`.
@@ -1239,7 +1239,7 @@ export interface paths {
         readonly options?: never;
         readonly head?: never;
         /**
-         * Change the text of an own message
+         * Change the text of your own message
          * @description Sets `edited_at`. An edit notifies nobody and sends no envelope.
          *
          *     Errors of its own: 403 `not_a_participant`, `not_the_sender`; 409 `invalid_transition`.
@@ -1257,7 +1257,7 @@ export interface paths {
         readonly get?: never;
         readonly put?: never;
         /**
-         * The caller has read the conversation up to now
+         * Mark the conversation as read up to now
          * @description Sets the caller’s `last_read_at`, from which unread messages are counted.
          *
          *     Errors of its own: 403 `not_a_participant`.
@@ -1297,7 +1297,7 @@ export interface paths {
             readonly cookie?: never;
         };
         /**
-         * How many of the caller’s notifications are unread
+         * The number of the caller’s unread notifications
          * @description The number for the badge of a bell.
          */
         readonly get: operations["countUnreadNotifications"];
@@ -1379,7 +1379,7 @@ export interface paths {
         readonly options?: never;
         readonly head?: never;
         /**
-         * Change an entity; `fields` is the full list
+         * Change an entity; `fields` replaces all fields
          * @description Adding fields and options is always possible. A change that stored records would break is 409 `in_use`.
          *
          *     People need the role `admin`. Extensions and API tokens need the scope `data:write`.
@@ -1397,7 +1397,7 @@ export interface paths {
             readonly cookie?: never;
         };
         /**
-         * Records of an entity, newest first, or filtered and sorted
+         * Records of an entity, newest first by default, with filter and sort
          * @description `filter` takes an expression such as `amount > 100 && state == "open"`; `sort` takes a field, with `-` for descending order.
          *
          *     Extensions and API tokens need the scope `data:read`.
@@ -1430,7 +1430,7 @@ export interface paths {
         };
         /**
          * A record
-         * @description `ETag` holds the version, to be sent as `If-Match` with a change.
+         * @description Send the `ETag` as `If-Match` with a change.
          *
          *     Extensions and API tokens need the scope `data:read`.
          */
@@ -1438,8 +1438,8 @@ export interface paths {
         readonly put?: never;
         readonly post?: never;
         /**
-         * Delete a record; what points to it is cleared, goes along, or stands against it
-         * @description References decide what happens to records that point to it: `restrict` is 409 `in_use`, `clear` empties them, `cascade` deletes them. Each has an event of its own.
+         * Delete a record; references to it are cleared, deleted along, or prevent the deletion
+         * @description The reference fields of records that point to it decide: `restrict` refuses with 409 `in_use`, `clear` empties the field, `cascade` deletes the record. Each such change has its own event.
          *
          *     Extensions and API tokens need the scope `data:write`.
          *
@@ -1449,8 +1449,8 @@ export interface paths {
         readonly options?: never;
         readonly head?: never;
         /**
-         * Change values of a record; null clears, equal values change nothing
-         * @description Send the values that change. With `If-Match`, a record that somebody else has changed since is 409 `conflict`.
+         * Change values of a record; null clears a value, equal values change nothing
+         * @description Send the values that change. With `If-Match`, a record that was changed in the meantime is 409 `conflict`.
          *
          *     Extensions and API tokens need the scope `data:write`.
          *
@@ -1475,7 +1475,7 @@ export interface paths {
         readonly get: operations["listNotes"];
         readonly put?: never;
         /**
-         * Add a note to a record; everybody it mentions is notified
+         * Add a note to a record and notify the people that it mentions
          * @description A mention is written `@[name](user:<id>)`, as in a message.
          *
          *     Extensions and API tokens need the scope `data:write`.
@@ -1496,7 +1496,7 @@ export interface paths {
         };
         /**
          * The files of a record, newest first
-         * @description Names, sizes and hashes; the bytes are at `/files/{id}/content`.
+         * @description Names, sizes and hashes; `/files/{id}/content` has the bytes.
          *
          *     Extensions and API tokens need the scope `files:read`.
          */
@@ -1535,7 +1535,7 @@ export interface paths {
         readonly post?: never;
         /**
          * Delete a file
-         * @description The bytes are deleted, and the assistant forgets them.
+         * @description The bytes are deleted, also from the assistant’s corpus.
          *
          *     Extensions and API tokens need the scope `files:write`.
          */
@@ -1554,7 +1554,7 @@ export interface paths {
         };
         /**
          * The bytes of a file, always as an attachment
-         * @description `Range` and `If-None-Match` are honoured: 206 for a part, 304 for known bytes.
+         * @description Supports `Range` (206) and `If-None-Match` (304).
          *
          *     Extensions and API tokens need the scope `files:read`.
          */
@@ -1576,14 +1576,14 @@ export interface paths {
         };
         /**
          * The workflows of the tenant, oldest first
-         * @description Each with its draft, or with its published definition.
+         * @description Each with its newer draft, otherwise with its published definition.
          *
          *     Extensions and API tokens need the scope `workflow:read`.
          */
         readonly get: operations["listWorkflows"];
         readonly put?: never;
         /**
-         * Begin a workflow with a first draft
+         * Create a workflow with its first draft
          * @description A draft may be incomplete; it is checked when it is published.
          *
          *     People need the role `admin`. Extensions and API tokens need the scope `workflow:admin`.
@@ -1605,14 +1605,14 @@ export interface paths {
             readonly cookie?: never;
         };
         /**
-         * One workflow: its draft, or without a newer draft the published definition
-         * @description `version` is the newest published version, with which new jobs begin.
+         * One workflow: its newer draft, otherwise the published definition
+         * @description `version` is the newest published version, with which new jobs start.
          *
          *     Extensions and API tokens need the scope `workflow:read`.
          */
         readonly get: operations["getWorkflow"];
         /**
-         * Save the next draft; what is published stays as it is
+         * Save the next draft; the published version does not change
          * @description Replaces the draft. Jobs are not affected until it is published.
          *
          *     People need the role `admin`. Extensions and API tokens need the scope `workflow:admin`.
@@ -1635,8 +1635,8 @@ export interface paths {
         readonly get?: never;
         readonly put?: never;
         /**
-         * Publish the draft as the next version; jobs that run stay on theirs
-         * @description Checks that every state can be reached, and that guards fit the fields of the entities that use the workflow. Running jobs stay on the version that they began with.
+         * Publish the draft as the next version; running jobs stay on their version
+         * @description Checks that every state can be reached, and that guards fit the fields of the entities that use the workflow. Running jobs stay on the version with which they started.
          *
          *     People need the role `admin`. Extensions and API tokens need the scope `workflow:admin`.
          *
@@ -1657,7 +1657,7 @@ export interface paths {
             readonly cookie?: never;
         };
         /**
-         * Jobs, the one begun last first
+         * Jobs, newest first
          * @description Filter by entity, state and workflow.
          *
          *     Extensions and API tokens need the scope `workflow:read`.
@@ -1679,8 +1679,8 @@ export interface paths {
             readonly cookie?: never;
         };
         /**
-         * One job, where it has been, and where the caller can take it
-         * @description `history` lists each move with its actor; `allowed_events` names the moves that the caller may make now.
+         * One job, with its history and the caller’s allowed events
+         * @description `history` lists each transition with its actor; `allowed_events` names the transitions that the caller may make now.
          *
          *     Extensions and API tokens need the scope `workflow:read`.
          */
@@ -1703,8 +1703,8 @@ export interface paths {
         readonly get?: never;
         readonly put?: never;
         /**
-         * Move a job along a transition; the loser of a race gets a conflict
-         * @description A guard that is false gives 422 `guard_rejected` and names itself; an event without an edge from this state is 409 `invalid_transition`. With `expected_state` the move is made only from that state.
+         * Move a job along a transition; after a lost race the answer is a conflict
+         * @description A guard that is false is 422 `guard_rejected`, with the guard in `details`; an event without a transition from the current state is 409 `invalid_transition`. With `expected_state` the job is moved only from that state.
          *
          *     Extensions and API tokens need the scope `workflow:execute`.
          *
@@ -1727,8 +1727,8 @@ export interface paths {
         readonly get?: never;
         readonly put?: never;
         /**
-         * Put a job into any other state of its workflow
-         * @description For repairs: no guard is asked. The reason is kept in the history, and webhooks get `job.admin_override`.
+         * Override: move a job to any other state of its workflow
+         * @description For repairs: guards are not checked. The reason is stored in the history, and webhooks get `job.admin_override`.
          *
          *     People need the role `admin`. Extensions and API tokens need the scope `workflow:admin`.
          *
@@ -1749,16 +1749,16 @@ export interface paths {
             readonly cookie?: never;
         };
         /**
-         * The public links of a job, newest first, ended ones too
-         * @description With the time at which each ends or was revoked.
+         * The public links of a job, newest first, including ended ones
+         * @description Each with the time at which it ends or was revoked.
          *
          *     Extensions and API tokens need the scope `workflow:read`.
          */
         readonly get: operations["listLinks"];
         readonly put?: never;
         /**
-         * Make a public link to a page of a job
-         * @description `token` and `url` are in this answer only. Who has the link can see which record it leads to, until it ends.
+         * Create a public link to the page of a job
+         * @description Only this answer contains `token` and `url`. Anybody with the link can see its record until the link ends.
          *
          *     Extensions and API tokens need the scope `workflow:execute`.
          *
@@ -1782,8 +1782,8 @@ export interface paths {
         readonly put?: never;
         readonly post?: never;
         /**
-         * Revoke a public link at once; again changes nothing
-         * @description The link answers 404 from now on.
+         * Revoke a public link at once; revoking it again changes nothing
+         * @description Later requests to the link get 404.
          *
          *     Extensions and API tokens need the scope `workflow:execute`.
          */
@@ -1801,8 +1801,8 @@ export interface paths {
             readonly cookie?: never;
         };
         /**
-         * What a public link leads to
-         * @description A link that is unknown, ended or revoked is the same 404.
+         * The job behind a public link
+         * @description An unknown, ended or revoked link gets the same 404.
          *
          *     Needs no credential.
          *
@@ -1833,8 +1833,8 @@ export interface paths {
         readonly get: operations["listForms"];
         readonly put?: never;
         /**
-         * Begin a form as a draft; its fields are text, number, date, boolean and enum fields of the entity
-         * @description A form shows fields of an entity under labels of its own. It begins as a draft.
+         * Create a form as a draft; its fields are text, number, date, boolean and enum fields of the entity
+         * @description A form shows fields of an entity with its own labels. A new form is a draft.
          *
          *     People need the role `admin`. Extensions and API tokens need the scope `forms:write`.
          *
@@ -1856,7 +1856,7 @@ export interface paths {
         };
         /**
          * A form
-         * @description The form with its fields, in its present state.
+         * @description The form with its fields and its current state.
          *
          *     Extensions and API tokens need the scope `forms:read`.
          */
@@ -1864,7 +1864,7 @@ export interface paths {
         readonly put?: never;
         readonly post?: never;
         /**
-         * Delete a form; its slug is free again, and what was submitted stays
+         * Delete a form; its slug becomes free, and submitted records stay
          * @description Records that came in through the form stay.
          *
          *     People need the role `admin`. Extensions and API tokens need the scope `forms:admin`.
@@ -1873,7 +1873,7 @@ export interface paths {
         readonly options?: never;
         readonly head?: never;
         /**
-         * Change a form; of a published one the change counts at once. `fields` is the full list
+         * Change a form, a published form at once; `fields` replaces all fields
          * @description Send the parts that change.
          *
          *     People need the role `admin`. Extensions and API tokens need the scope `forms:write`.
@@ -1893,7 +1893,7 @@ export interface paths {
         readonly get?: never;
         readonly put?: never;
         /**
-         * Open a form to the public, an archived one again; a published one stays as it is
+         * Publish a draft or an archived form; publishing a published form changes nothing
          * @description From now on `/public/forms/{tenant}/{slug}` shows it, without a sign-in.
          *
          *     People need the role `admin`. Extensions and API tokens need the scope `forms:admin`.
@@ -1917,7 +1917,7 @@ export interface paths {
         readonly get?: never;
         readonly put?: never;
         /**
-         * Close a form, a draft too; it keeps its slug, and publishing opens it again
+         * Archive a form or a draft; it keeps its slug and can be published again
          * @description The public page answers 404 until the form is published again.
          *
          *     People need the role `admin`. Extensions and API tokens need the scope `forms:admin`.
@@ -1963,8 +1963,8 @@ export interface paths {
         readonly get?: never;
         readonly put?: never;
         /**
-         * Fill in a published form; the same `submission_id` again changes nothing
-         * @description Creates a record of the form’s entity and tells webhooks `form.submitted`. Limited to 30 submissions a minute for each address.
+         * Submit a published form; a repeated `submission_id` changes nothing
+         * @description Creates a record of the form’s entity and sends the webhook event `form.submitted`. Limited to 30 submissions a minute for each address.
          *
          *     Needs no credential.
          *
@@ -1989,8 +1989,8 @@ export interface paths {
         readonly get?: never;
         readonly put?: never;
         /**
-         * Decide what an operation would do to each of many records, and freeze these
-         * @description Nothing is changed yet. The session holds the rows that the selection resolves to, at most 100,000, and what would happen to each. Then commit it or cancel it.
+         * Preview a bulk operation: the dry-run outcome for each selected record; freezes the selection
+         * @description Nothing is changed yet. The session holds the selected rows, at most 100,000, and the dry-run outcome of each. Commit or cancel it afterwards.
          *
          *     People need the role `admin`.
          *
@@ -2011,7 +2011,7 @@ export interface paths {
             readonly cookie?: never;
         };
         /**
-         * Sessions, newest first; at most 100 ids and errors of each
+         * Bulk sessions, newest first, each with at most 100 ids and errors
          * @description Sessions of all admins of the tenant.
          *
          *     People need the role `admin`.
@@ -2057,8 +2057,8 @@ export interface paths {
         readonly get?: never;
         readonly put?: never;
         /**
-         * Do what was previewed: within the request up to 999 rows, else in the background
-         * @description Each row runs through the same checks as a single change. Rows that cannot be changed are counted in `result.errored` and stop nothing. From 1,000 rows on the answer is 202, and the work goes on in the background.
+         * Commit a previewed session: up to 999 rows within the request, otherwise in the background
+         * @description Each row passes the same checks as a single change. Rows that cannot be changed are counted in `result.errored` and do not stop the others. From 1,000 rows on the answer is 202, and the commit continues in the background.
          *
          *     People need the role `admin`.
          *
@@ -2081,7 +2081,7 @@ export interface paths {
         readonly get?: never;
         readonly put?: never;
         /**
-         * Give up a session that was previewed
+         * Cancel a previewed session
          * @description Only a session that is `previewed` can be cancelled.
          *
          *     People need the role `admin`.
@@ -2103,7 +2103,7 @@ export interface paths {
             readonly cookie?: never;
         };
         /**
-         * All per-row errors in the order of the preview: those of the commit once it has ended
+         * All errors of rows in the order of the preview; after the commit has ended, its errors
          * @description Columns `record_id`, `current_state`, `code`, `message`; the session itself shows the first 1,000.
          *
          *     People need the role `admin`.
@@ -2133,7 +2133,7 @@ export interface paths {
         readonly get: operations["listAccounts"];
         readonly put?: never;
         /**
-         * Open an account; codes are unique without regard to case
+         * Create an account; codes are unique, ignoring case
          * @description `type` is one of `Asset`, `Liability`, `Equity`, `Revenue` and `Expense`, capitalised.
          *
          *     The tenant needs the entitlement `ledger`.
@@ -2155,8 +2155,8 @@ export interface paths {
             readonly cookie?: never;
         };
         /**
-         * One account; its code in any case
-         * @description Active or not. The code counts without regard to case, as in lines.
+         * One account; upper and lower case of the code are equal
+         * @description An active or inactive account. The case of the code is ignored, as in lines.
          *
          *     The tenant needs the entitlement `ledger`.
          */
@@ -2167,7 +2167,7 @@ export interface paths {
         readonly options?: never;
         readonly head?: never;
         /**
-         * Rename, recategorize or deactivate an account; code and type stay once a line was posted
+         * Change an account; code and type cannot change after a line was posted
          * @description An inactive account takes no new lines; its history stays in the reports.
          *
          *     The tenant needs the entitlement `ledger`.
@@ -2185,15 +2185,15 @@ export interface paths {
             readonly cookie?: never;
         };
         /**
-         * Through which day the ledger is locked
+         * The day through which the ledger is locked
          * @description `locked_through` is null when nothing is locked.
          *
          *     The tenant needs the entitlement `ledger`.
          */
         readonly get: operations["getBooksLock"];
         /**
-         * Lock the ledger through a day, or unlock it; nothing is posted on it or before
-         * @description Postings and mirrors dated on this day or earlier are 422 `period_locked`. The day may move back; null unlocks.
+         * Lock the ledger through a day, inclusive, or unlock it
+         * @description Postings and reversals dated on this day or earlier are 422 `period_locked`. The day may move back; null unlocks.
          *
          *     People need the role `admin`. The tenant needs the entitlement `ledger`.
          */
@@ -2213,7 +2213,7 @@ export interface paths {
             readonly cookie?: never;
         };
         /**
-         * Entries, newest date first; both ends of a range are in
+         * Entries, newest date first; `from` and `to` are inclusive
          * @description Drafts, posted and reversed entries; `account` selects entries with a line on this account.
          *
          *     The tenant needs the entitlement `ledger`.
@@ -2283,8 +2283,8 @@ export interface paths {
         readonly get?: never;
         readonly put?: never;
         /**
-         * Post a draft: it gets the next number and stays as it is for ever
-         * @description Checks the balance, the accounts and the period lock once more. Of several callers one wins, the others get 409 `immutable`.
+         * Post a draft: it gets the next number and becomes immutable
+         * @description Checks the balance, the accounts and the period lock again. Of several concurrent callers one succeeds, the others get 409 `immutable`.
          *
          *     The tenant needs the entitlement `ledger`.
          *
@@ -2307,7 +2307,7 @@ export interface paths {
         readonly get?: never;
         readonly put?: never;
         /**
-         * Reverse a posted entry by its mirror, which is posted at once
+         * Reverse a posted entry: posts a mirror entry at once
          * @description The original becomes `reversed` and stays in the reports beside its mirror. Without `date` the mirror is dated today.
          *
          *     The tenant needs the entitlement `ledger`.
@@ -2337,8 +2337,8 @@ export interface paths {
         readonly get: operations["listPostingRules"];
         readonly put?: never;
         /**
-         * A rule that makes an entry of each event of its kind from now on
-         * @description `when` is an expression over `payload`, and an amount is a fixed number, a path into the payload, a percentage or the remainder. The rule runs once for each event of its source after it was made.
+         * Create a posting rule, which makes an entry of each later event of its source
+         * @description `when` is an expression over `payload`; an amount is a fixed number, a path into the payload, a percentage or the remainder. The rule runs once for each event of its source after the rule’s creation.
          *
          *     The tenant needs the entitlement `ledger`.
          *
@@ -2359,7 +2359,7 @@ export interface paths {
             readonly cookie?: never;
         };
         /**
-         * What rules can be made for, and what the payload of each kind holds
+         * Sources of posting rules, with the payload of each
          * @description Each source with the paths and types of its payload.
          *
          *     The tenant needs the entitlement `ledger`.
@@ -2382,7 +2382,7 @@ export interface paths {
         };
         /**
          * One posting rule
-         * @description Switched on or off, as the list shows it.
+         * @description An active or inactive rule, as in the list.
          *
          *     The tenant needs the entitlement `ledger`.
          */
@@ -2393,7 +2393,7 @@ export interface paths {
         readonly options?: never;
         readonly head?: never;
         /**
-         * Change a rule, or switch it on or off; equal values change nothing
+         * Change, activate or deactivate a rule; equal values change nothing
          * @description Entries that the rule has made stay as they are.
          *
          *     The tenant needs the entitlement `ledger`.
@@ -2413,8 +2413,8 @@ export interface paths {
         readonly get?: never;
         readonly put?: never;
         /**
-         * What the rule would make of a payload now; nothing is saved
-         * @description Send a payload as the source would give it.
+         * Dry-run: the entry that the rule would make of a payload; nothing is saved
+         * @description Send a payload in the form of the rule’s source.
          *
          *     The tenant needs the entitlement `ledger`.
          *
@@ -2435,8 +2435,8 @@ export interface paths {
             readonly cookie?: never;
         };
         /**
-         * Events that a rule could not be applied to, newest first
-         * @description With the code that refused the entry, and the number of attempts.
+         * Posting failures: events to which a rule could not be applied, newest first
+         * @description Each with the error code and the number of attempts.
          *
          *     The tenant needs the entitlement `ledger`.
          */
@@ -2459,8 +2459,8 @@ export interface paths {
         readonly get?: never;
         readonly put?: never;
         /**
-         * Apply the rule as it is now to the event; the answer says whether it is resolved
-         * @description Repair the cause first, for example open the missing account.
+         * Retry a posting failure with the current rule; the answer says whether it is resolved
+         * @description Repair the cause first, for example create the missing account.
          *
          *     The tenant needs the entitlement `ledger`.
          */
@@ -2479,8 +2479,8 @@ export interface paths {
             readonly cookie?: never;
         };
         /**
-         * Opening, movement and closing of every account that has any, through today unless said otherwise
-         * @description Opening and closing balances are net on one side, `debit` and `credit` are gross. Accounts without any movement are left out.
+         * Trial balance: opening, movement and closing of each account with movements, by default through today
+         * @description Opening and closing balances are net on one side; `debit` and `credit` are gross. Accounts without any movement are left out.
          *
          *     The tenant needs the entitlement `ledger`.
          */
@@ -2501,8 +2501,8 @@ export interface paths {
             readonly cookie?: never;
         };
         /**
-         * Revenue and expenses, of this calendar year to today unless said otherwise
-         * @description Both ends of the period are in.
+         * Income statement: revenue and expenses, by default of this calendar year through today
+         * @description Both ends of the period are inclusive.
          *
          *     The tenant needs the entitlement `ledger`.
          */
@@ -2523,7 +2523,7 @@ export interface paths {
             readonly cookie?: never;
         };
         /**
-         * Assets, liabilities and equity with current earnings, as of today unless said otherwise
+         * Balance sheet: assets, liabilities and equity with current earnings, by default as of today
          * @description `total_equity` includes `current_earnings`, so that the two sides are equal.
          *
          *     The tenant needs the entitlement `ledger`.
@@ -2545,7 +2545,7 @@ export interface paths {
             readonly cookie?: never;
         };
         /**
-         * Entries as CSV, a row for each line, newest date first; amounts in minor units
+         * Entries as CSV, one row for each line, newest date first; amounts in minor units
          * @description The filters are those of the list of entries.
          *
          *     The tenant needs the entitlement `ledger`.
@@ -2590,7 +2590,7 @@ export interface paths {
         };
         /**
          * All posted entries as a plain-text journal that hledger reads, by number
-         * @description Feed it to `hledger -f -` to check the balances with an independent program.
+         * @description Pipe it to `hledger -f -` to check the balances with an independent program.
          *
          *     The tenant needs the entitlement `ledger`.
          */
@@ -2617,8 +2617,8 @@ export interface paths {
         readonly get: operations["listWebhooks"];
         readonly put?: never;
         /**
-         * Subscribe a URL to events; the answer holds the signing secret, once
-         * @description `secret` is in this answer only. The URL must be public HTTPS. The plan limits how many subscriptions are active: 422 `subscription_limit_reached`.
+         * Subscribe a URL to events; only this answer contains the signing secret
+         * @description Only this answer contains `secret`. The URL must be public HTTPS. The plan limits the number of active subscriptions: 422 `subscription_limit_reached`.
          *
          *     The tenant needs a paid plan.
          *
@@ -2646,15 +2646,15 @@ export interface paths {
         readonly put?: never;
         readonly post?: never;
         /**
-         * Delete a subscription; what waits to be delivered is dropped
-         * @description Its history of deliveries is gone as well.
+         * Delete a subscription and its pending deliveries
+         * @description Its delivery history is deleted as well.
          */
         readonly delete: operations["deleteWebhook"];
         readonly options?: never;
         readonly head?: never;
         /**
-         * Change URL, events or description, pause, or make active again; equal values change nothing
-         * @description A paused subscription gets no events, and those that happen meanwhile are not kept for it.
+         * Change, pause or resume a subscription; equal values change nothing
+         * @description A paused subscription gets no events; events during the pause are not sent later.
          *
          *     Errors of its own: 403 `plan_required`; 422 `url_refused`, `subscription_limit_reached`.
          */
@@ -2671,8 +2671,8 @@ export interface paths {
         readonly get?: never;
         readonly put?: never;
         /**
-         * A new signing secret, shown once; the one before signs a second header for a while
-         * @description For 24 hours each delivery carries a second signature, made with the secret before.
+         * Rotate the signing secret; the new one is shown once, and the previous one signs a second header for 24 hours
+         * @description For 24 hours each delivery carries a second signature, made with the previous secret.
          */
         readonly post: operations["rotateWebhookSecret"];
         readonly delete?: never;
@@ -2710,7 +2710,7 @@ export interface paths {
         };
         /**
          * One delivery with its body as sent and its attempts
-         * @description Use it to see what a receiver was sent and what it answered, attempt by attempt.
+         * @description Shows the request to the receiver and its answer for each attempt.
          */
         readonly get: operations["readWebhookDelivery"];
         readonly put?: never;
@@ -2753,8 +2753,8 @@ export interface paths {
         readonly get?: never;
         readonly put?: never;
         /**
-         * Try each delivery of the dead-letter log once more, oldest first, one after the other
-         * @description A delivery that fails once more goes to the back of the dead-letter log.
+         * Replay the dead-letter log: each delivery once, oldest first, one after the other
+         * @description A delivery that fails again goes to the end of the dead-letter log.
          *
          *     Errors of its own: 409 `subscription_paused`.
          */
@@ -2775,8 +2775,8 @@ export interface paths {
         readonly get?: never;
         readonly put?: never;
         /**
-         * Send a delivery once more: the same bytes, signed with the present secret
-         * @description Also possible for a delivery that has succeeded; the receiver sees the same id.
+         * Replay a delivery: the same bytes, signed with the current secret
+         * @description Also possible for a delivery that has succeeded; the receiver gets the same id.
          *
          *     Errors of its own: 409 `subscription_paused`.
          */
@@ -2798,7 +2798,7 @@ export interface paths {
         readonly put?: never;
         /**
          * Ask a question about the tenant’s records and attachments
-         * @description The answer rests on the records and text files of the tenant only, and names its sources. The caller keeps the conversation and sends it as `history`.
+         * @description The answer uses only records and text files of the tenant, and names its sources. The caller keeps the conversation and sends it as `history`.
          *
          *     The tenant needs the assistant.
          *
@@ -2821,8 +2821,8 @@ export interface paths {
         readonly get?: never;
         readonly put?: never;
         /**
-         * Bring every record and text attachment into the assistant’s corpus
-         * @description Needed once, when a tenant has got the assistant; later changes come in by themselves. A second run changes nothing.
+         * Add all records and text attachments to the assistant’s corpus
+         * @description Needed once, after a tenant got the assistant; later changes are added automatically. A second run changes nothing.
          *
          *     The tenant needs the assistant.
          *
@@ -2843,8 +2843,8 @@ export interface paths {
             readonly cookie?: never;
         };
         /**
-         * Says that the process runs
-         * @description For a supervisor that restarts the process: it looks at no store.
+         * Liveness: whether the process runs
+         * @description For a supervisor that restarts the process. It does not check the stores.
          *
          *     Needs no credential.
          */
@@ -2865,8 +2865,8 @@ export interface paths {
             readonly cookie?: never;
         };
         /**
-         * Says that the stores are reached and whether the read models have caught up
-         * @description For a load balancer. `checks` names what is missing.
+         * Readiness: whether the stores are reachable and the read models have caught up
+         * @description For a load balancer. `checks` names each check that failed.
          *
          *     Needs no credential.
          */
@@ -2887,7 +2887,7 @@ export interface paths {
             readonly cookie?: never;
         };
         /**
-         * Names the build that runs
+         * The version of the running build
          * @description Answers `version` as in `package.json`, `revision` of the sources where the build was given one (`BUILD_REVISION`), and the version of `node`. During an upgrade it tells which build a node runs.
          *
          *     Needs no credential.
@@ -2976,7 +2976,7 @@ export interface paths {
         };
         /**
          * This document as a page
-         * @description Reads the document and sends requests from the browser. It loads nothing from elsewhere.
+         * @description A page that shows this document and sends requests from the browser. It loads nothing from other servers.
          *
          *     Needs no credential.
          */
@@ -3024,7 +3024,7 @@ export interface webhooks {
         readonly put?: never;
         /**
          * A job moved to another state
-         * @description Sent to the URL of every active subscription that asks for this event, at least once. Check the signature over the raw body before anything else, and remember the `id`s that you have handled. Any 2xx within 10 seconds is success; else the same bytes come again after 1, 5, 30 and 120 minutes.
+         * @description Sent at least once to the URL of every active subscription to this event. First check the signature over the raw body, and remember the `id`s that you have handled. Any 2xx within 10 seconds is success; otherwise the same bytes are sent again after 1, 5, 30 and 120 minutes.
          */
         readonly post: operations["receiveJobTransitionEvent"];
         readonly delete?: never;
@@ -3044,7 +3044,7 @@ export interface webhooks {
         readonly put?: never;
         /**
          * An admin put a job into a state
-         * @description Sent to the URL of every active subscription that asks for this event, at least once. Check the signature over the raw body before anything else, and remember the `id`s that you have handled. Any 2xx within 10 seconds is success; else the same bytes come again after 1, 5, 30 and 120 minutes.
+         * @description Sent at least once to the URL of every active subscription to this event. First check the signature over the raw body, and remember the `id`s that you have handled. Any 2xx within 10 seconds is success; otherwise the same bytes are sent again after 1, 5, 30 and 120 minutes.
          */
         readonly post: operations["receiveJobOverrideEvent"];
         readonly delete?: never;
@@ -3064,7 +3064,7 @@ export interface webhooks {
         readonly put?: never;
         /**
          * A public form was filled in
-         * @description Sent to the URL of every active subscription that asks for this event, at least once. Check the signature over the raw body before anything else, and remember the `id`s that you have handled. Any 2xx within 10 seconds is success; else the same bytes come again after 1, 5, 30 and 120 minutes.
+         * @description Sent at least once to the URL of every active subscription to this event. First check the signature over the raw body, and remember the `id`s that you have handled. Any 2xx within 10 seconds is success; otherwise the same bytes are sent again after 1, 5, 30 and 120 minutes.
          */
         readonly post: operations["receiveFormSubmittedEvent"];
         readonly delete?: never;
@@ -3084,7 +3084,7 @@ export interface webhooks {
         readonly put?: never;
         /**
          * A record was created
-         * @description Sent to the URL of every active subscription that asks for this event, at least once. Check the signature over the raw body before anything else, and remember the `id`s that you have handled. Any 2xx within 10 seconds is success; else the same bytes come again after 1, 5, 30 and 120 minutes.
+         * @description Sent at least once to the URL of every active subscription to this event. First check the signature over the raw body, and remember the `id`s that you have handled. Any 2xx within 10 seconds is success; otherwise the same bytes are sent again after 1, 5, 30 and 120 minutes.
          */
         readonly post: operations["receiveEntityCreatedEvent"];
         readonly delete?: never;
@@ -3104,7 +3104,7 @@ export interface webhooks {
         readonly put?: never;
         /**
          * Values of a record changed
-         * @description Sent to the URL of every active subscription that asks for this event, at least once. Check the signature over the raw body before anything else, and remember the `id`s that you have handled. Any 2xx within 10 seconds is success; else the same bytes come again after 1, 5, 30 and 120 minutes.
+         * @description Sent at least once to the URL of every active subscription to this event. First check the signature over the raw body, and remember the `id`s that you have handled. Any 2xx within 10 seconds is success; otherwise the same bytes are sent again after 1, 5, 30 and 120 minutes.
          */
         readonly post: operations["receiveEntityUpdatedEvent"];
         readonly delete?: never;
@@ -3124,7 +3124,7 @@ export interface webhooks {
         readonly put?: never;
         /**
          * A record was deleted
-         * @description Sent to the URL of every active subscription that asks for this event, at least once. Check the signature over the raw body before anything else, and remember the `id`s that you have handled. Any 2xx within 10 seconds is success; else the same bytes come again after 1, 5, 30 and 120 minutes.
+         * @description Sent at least once to the URL of every active subscription to this event. First check the signature over the raw body, and remember the `id`s that you have handled. Any 2xx within 10 seconds is success; otherwise the same bytes are sent again after 1, 5, 30 and 120 minutes.
          */
         readonly post: operations["receiveEntityDeletedEvent"];
         readonly delete?: never;
@@ -3143,8 +3143,8 @@ export interface webhooks {
         readonly get?: never;
         readonly put?: never;
         /**
-         * A test delivery was asked for
-         * @description Sent to the URL of every active subscription that asks for this event, at least once. Check the signature over the raw body before anything else, and remember the `id`s that you have handled. Any 2xx within 10 seconds is success; else the same bytes come again after 1, 5, 30 and 120 minutes.
+         * A test delivery was requested
+         * @description Sent at least once to the URL of every active subscription to this event. First check the signature over the raw body, and remember the `id`s that you have handled. Any 2xx within 10 seconds is success; otherwise the same bytes are sent again after 1, 5, 30 and 120 minutes.
          */
         readonly post: operations["receiveWebhookTestEvent"];
         readonly delete?: never;
@@ -3182,7 +3182,7 @@ export interface components {
             /** Format: date-time */
             readonly created_at: string;
             readonly created_by: string;
-            /** @description Exact to about a minute. */
+            /** @description Accurate to about a minute. */
             readonly last_used_at: string | null;
             readonly revoked_at: string | null;
         };
@@ -3202,9 +3202,9 @@ export interface components {
                 readonly source_kind: "entity_record" | "attachment";
                 readonly source_id: string;
                 readonly score: number;
-                /** @description Of the record; for an attachment of the record it belongs to. */
+                /** @description The entity of the record; for an attachment, the entity of its record. */
                 readonly entity_name: string;
-                /** @description The record to link to: the source or the attachment’s record. */
+                /** @description The record to link to: the source itself or the record of the attachment. */
                 readonly record_id: string;
                 /** @description The entity and the record’s name, or the name of the file. */
                 readonly title: string;
@@ -3219,7 +3219,7 @@ export interface components {
         };
         readonly AuditProof: {
             readonly tenant_id: string;
-            /** @description A place in the event log. Opaque. */
+            /** @description A position in the event log. Opaque. */
             readonly position: string;
             /** @description SHA-256 over all heads, lower-case hex. */
             readonly root: string;
@@ -3233,13 +3233,13 @@ export interface components {
             readonly signature: string;
         };
         readonly AuditedEvent: {
-            /** @description A place in the event log. Opaque. */
+            /** @description A position in the event log. Opaque. */
             readonly position: string;
             readonly stream: string;
             readonly revision: number;
             readonly id: string;
             readonly type: string;
-            /** @description Opened: an erased text reads `[erased]`, a credential `[secret]`. Null: damaged. */
+            /** @description Decrypted; an erased text reads `[erased]`, a credential `[secret]`. Null if the stored text is damaged. */
             readonly data: {
                 readonly [key: string]: unknown;
             } | null;
@@ -3264,14 +3264,14 @@ export interface components {
             }) | {
                 readonly [key: string]: unknown;
             }) | null;
-            /** @description The exact stored texts, which the hash chain is over. */
+            /** @description The stored texts, exactly as the hash chain covers them. */
             readonly sealed: {
                 readonly data: string;
                 readonly metadata: string;
             };
         };
         readonly AuditedEventList: readonly components["schemas"]["AuditedEvent"][];
-        /** @description Sources, by what was done with them. */
+        /** @description Number of sources by outcome. */
         readonly BackfillCounts: {
             readonly added: number;
             readonly updated: number;
@@ -3328,13 +3328,13 @@ export interface components {
             /** @description The first 1,000. */
             readonly errors: readonly {
                 readonly record_id: string;
-                /** @description Empty where the record has no job, or does not exist. */
+                /** @description Empty if the record has no job or does not exist. */
                 readonly current_state: string;
                 /** @enum {string} */
                 readonly code: "record_not_found" | "invalid_fsm_from_state" | "guard_failed" | "missing_required" | "type_mismatch" | "unknown_enum" | "unknown_field" | "selection_drift";
                 readonly message: string;
             }[];
-            /** @description The first 20. Of an edit the values that change, of a deletion all values, else the state. */
+            /** @description The first 20. For an edit the changed values, for a deletion all values, for other operations the state. */
             readonly sample_affected: readonly {
                 readonly record_id: string;
                 readonly current_state: string;
@@ -3354,7 +3354,7 @@ export interface components {
             readonly selection: {
                 /** @constant */
                 readonly kind: "ids";
-                /** @description The first 1,000, each once. */
+                /** @description The first 1,000, without duplicates. */
                 readonly ids: readonly string[];
             } | {
                 /** @constant */
@@ -3397,17 +3397,17 @@ export interface components {
                 };
                 /** Format: date-time */
                 readonly committed_at: string;
-                /** @description Of an errored session: rows not reached. */
+                /** @description Rows that were not processed; for an errored session only. */
                 readonly not_processed?: number;
             };
-            /** @description Of a committing session. */
+            /** @description Only while a session is committing. */
             readonly progress?: {
                 readonly processed: number;
                 readonly total: number;
             };
-            /** @description Of a selection by filter. */
+            /** @description For a selection by filter only. */
             readonly count_at_preview?: number;
-            /** @description Of a selection by filter. */
+            /** @description For a selection by filter only. */
             readonly count_at_commit?: number;
             readonly created_by: string;
             /** Format: date-time */
@@ -3467,7 +3467,7 @@ export interface components {
             readonly entity_name?: string;
             readonly fields?: readonly {
                 readonly field_key: string;
-                /** @description The entity’s own label unless given. */
+                /** @description Default: the label of the entity’s field. */
                 readonly label?: string;
                 /** @default false */
                 readonly required: boolean;
@@ -3481,7 +3481,7 @@ export interface components {
         };
         readonly ChangePartnerBody: {
             readonly name?: string;
-            /** @description The partner’s own tenant, where its books are. */
+            /** @description The partner’s own tenant, which has its ledger. */
             readonly home_tenant_id?: string | null;
         };
         readonly ChangePostingRuleBody: {
@@ -3525,7 +3525,7 @@ export interface components {
             readonly timezone?: string;
             /** @enum {string} */
             readonly status?: "active" | "suspended";
-            /** @description Appointed: a new user, or the one with this e-mail, who gets the role, this name and this password. */
+            /** @description The admin to appoint: a new user, or the user with this e-mail, who gets the role, this name and this password. */
             readonly admin?: {
                 /** Format: email */
                 readonly email: string;
@@ -3536,7 +3536,7 @@ export interface components {
             readonly sso?: {
                 readonly issuer: string;
                 readonly client_id: string;
-                /** @description Never shown again. Left out: the present one, of the same client, stays. */
+                /** @description Never shown again. If left out, the current secret of the same client stays. */
                 readonly client_secret?: string;
                 readonly return_origins: readonly string[];
             } | null;
@@ -3578,7 +3578,7 @@ export interface components {
                 readonly client_id: string;
                 readonly return_origins: readonly string[];
             } | null;
-            /** @description Given when an admin was appointed. */
+            /** @description Present if an admin was appointed. */
             readonly admin?: {
                 readonly id: string;
                 readonly email: string;
@@ -3635,7 +3635,7 @@ export interface components {
             readonly entity_name: string;
             readonly fields: readonly {
                 readonly field_key: string;
-                /** @description The entity’s own label unless given. */
+                /** @description Default: the label of the entity’s field. */
                 readonly label?: string;
                 /** @default false */
                 readonly required: boolean;
@@ -3652,7 +3652,7 @@ export interface components {
         readonly CreatePartnerBody: {
             readonly id: string;
             readonly name: string;
-            /** @description The partner’s own tenant, where its books are. */
+            /** @description The partner’s own tenant, which has its ledger. */
             readonly home_tenant_id?: string | null;
         };
         readonly CreatePostingRuleBody: {
@@ -3724,7 +3724,7 @@ export interface components {
             readonly sso?: {
                 readonly issuer: string;
                 readonly client_id: string;
-                /** @description Never shown again. Left out: the present one, of the same client, stays. */
+                /** @description Never shown again. If left out, the current secret of the same client stays. */
                 readonly client_secret?: string;
                 readonly return_origins: readonly string[];
             } | null;
@@ -3852,14 +3852,14 @@ export interface components {
         readonly EntityRecord: {
             readonly id: string;
             readonly entity_name: string;
-            /** @description By field key; a field without a value is left out. */
+            /** @description Values by field key; a field without a value is left out. */
             readonly values: {
                 readonly [key: string]: unknown;
             };
-            /** @description Of the record’s job; null without one. */
+            /** @description The state of the record’s job; null without a job. */
             readonly state: string | null;
             readonly job_id: string | null;
-            /** @description Counts changes of values and state. The `ETag`. */
+            /** @description Number of changes of values and state; the `ETag`. */
             readonly version: number;
             /** Format: date-time */
             readonly created_at: string;
@@ -3976,9 +3976,9 @@ export interface components {
         };
         readonly GenerateInvoiceBody: {
             readonly customer_id: string;
-            /** @description Start of the window; default: of this calendar month (UTC). */
+            /** @description Start of the window, inclusive; default: the start of this calendar month (UTC). */
             readonly from?: string;
-            /** @description End of the window, not in it; default: of this month. */
+            /** @description End of the window, exclusive; default: the end of this calendar month (UTC). */
             readonly to?: string;
         };
         readonly GetPartnerSessionAnswer: {
@@ -3997,7 +3997,7 @@ export interface components {
             readonly status: "live";
         };
         readonly ImpersonateAnswer: {
-            /** @description Given once: not in the answer to a repeated Idempotency-Key. */
+            /** @description Shown once; a replayed answer (Idempotency-Key) does not contain it. */
             readonly token?: string;
             /** @constant */
             readonly token_type: "Bearer";
@@ -4005,7 +4005,7 @@ export interface components {
         };
         readonly ImpersonateBody: {
             readonly user_id?: string;
-            /** @description Kept in the tenant’s event log. */
+            /** @description Recorded in the tenant’s event log. */
             readonly reason?: string;
         };
         readonly InstallExtensionBody: {
@@ -4053,7 +4053,7 @@ export interface components {
             readonly workflow_version: number;
             readonly state: string;
             readonly final: boolean;
-            /** @description Counts the states that the job was in. */
+            /** @description Number of states that the job has been in. */
             readonly version: number;
             /** Format: date-time */
             readonly created_at: string;
@@ -4068,13 +4068,13 @@ export interface components {
             readonly workflow_version: number;
             readonly state: string;
             readonly final: boolean;
-            /** @description Counts the states that the job was in. */
+            /** @description Number of states that the job has been in. */
             readonly version: number;
             /** Format: date-time */
             readonly created_at: string;
             /** Format: date-time */
             readonly updated_at: string;
-            /** @description Oldest first; the last 1,000. */
+            /** @description The latest 1,000, oldest first. */
             readonly history: readonly {
                 /** Format: date-time */
                 readonly at: string;
@@ -4088,7 +4088,7 @@ export interface components {
                 readonly override?: boolean;
                 readonly reason?: string;
             }[];
-            /** @description Events that lead on for the caller: the role is admitted, the guard holds without a payload. */
+            /** @description Events that the caller can send now: the role is allowed, and the guard holds without a payload. */
             readonly allowed_events: readonly string[];
         };
         readonly JobList: readonly components["schemas"]["Job"][];
@@ -4216,7 +4216,7 @@ export interface components {
                 /** @enum {string} */
                 readonly kind: "user" | "platform_admin" | "api_token" | "extension" | "partner" | "public" | "system";
                 readonly id: string;
-                /** @description As it is now; empty where there is none. */
+                /** @description The current e-mail; empty if there is none. */
                 readonly email: string;
             };
             readonly impersonated_by?: string;
@@ -4225,7 +4225,7 @@ export interface components {
                 readonly kind: string;
                 readonly id: string;
             };
-            /** @description A place in the event log. Opaque. */
+            /** @description A position in the event log. Opaque. */
             readonly position: string;
             readonly request_id: string;
         };
@@ -4251,9 +4251,9 @@ export interface components {
         };
         readonly MadeLink: {
             readonly id: string;
-            /** @description Shown once: not in the answer to a repeated request. */
+            /** @description Shown once; a replayed answer (Idempotency-Key) does not contain it. */
             readonly token?: string;
-            /** @description Path that holds the token; shown with it. */
+            /** @description Path that contains the token; shown together with the token. */
             readonly url?: string;
             /** Format: date-time */
             readonly expires_at: string;
@@ -4302,7 +4302,7 @@ export interface components {
             readonly expires_in: "30d" | "90d" | "1y" | "never";
         };
         readonly MintExtensionTokenAnswer: {
-            /** @description Shown once: an answer that is repeated for an Idempotency-Key is without it. */
+            /** @description Shown once; a replayed answer (Idempotency-Key) does not contain it. */
             readonly token?: string;
             /** @constant */
             readonly token_type: "Bearer";
@@ -4310,7 +4310,7 @@ export interface components {
             readonly expires_in: 900;
         };
         readonly MintTestTokenAnswer: {
-            /** @description Shown once: an answer that is repeated for an Idempotency-Key is without it. */
+            /** @description Shown once; a replayed answer (Idempotency-Key) does not contain it. */
             readonly token?: string;
             /** @constant */
             readonly token_type: "Bearer";
@@ -4326,7 +4326,7 @@ export interface components {
             readonly expires_at: string | null;
             /** Format: date-time */
             readonly created_at: string;
-            /** @description Shown once: an answer that is repeated for an Idempotency-Key is without it. */
+            /** @description Shown once; a replayed answer (Idempotency-Key) does not contain it. */
             readonly token?: string;
         };
         readonly NotReady: {
@@ -4343,7 +4343,7 @@ export interface components {
         readonly Note: {
             readonly id: string;
             readonly body: string;
-            /** @description Who wrote it, or loaded the extension that did; null for an API token. */
+            /** @description The person who wrote the note, or who loaded the extension that wrote it; null for an API token. */
             readonly author_user_id: string | null;
             readonly author: {
                 readonly kind: string;
@@ -4357,7 +4357,7 @@ export interface components {
             readonly id: string;
             /** @enum {string} */
             readonly kind: "message_mention" | "note_mention";
-            /** @description Empty where the actor is no person. */
+            /** @description Empty if the actor is not a person. */
             readonly actor_email: string;
             /** @enum {string} */
             readonly subject_kind: "conversation" | "entity";
@@ -4418,7 +4418,7 @@ export interface components {
             /** Format: date-time */
             readonly issued_at?: string;
             readonly upstream_ref?: string;
-            /** @description Why it is not issued. */
+            /** @description Why the invoice could not be issued. */
             readonly last_error?: string;
             /** Format: date-time */
             readonly voided_at?: string;
@@ -4440,20 +4440,20 @@ export interface components {
             };
         };
         readonly PasswordReset: {
-            /** @description For the person, once; not part of a replayed answer. */
+            /** @description For the person; shown once, and absent from a replayed answer. */
             readonly url?: string;
             /** Format: date-time */
             readonly expires_at: string;
         };
         readonly PastState: {
             readonly stream: string;
-            /** @description Of the last event that counts. */
+            /** @description Revision of the last event that this state includes. */
             readonly revision: number;
-            /** @description A place in the event log. Opaque. */
+            /** @description A position in the event log. Opaque. */
             readonly position: string;
             /**
              * Format: date-time
-             * @description When that event occurred.
+             * @description Time of that event.
              */
             readonly at: string;
             /** @description Without credentials; an erased text reads `[erased]`. */
@@ -4523,7 +4523,7 @@ export interface components {
         readonly PostingRuleList: readonly components["schemas"]["PostingRule"][];
         readonly PostingRulePreview: {
             readonly matches: boolean;
-            /** @description Left out where the rule does not match, and where every line is zero. */
+            /** @description Absent if the rule does not match or every line is zero. */
             readonly entry?: {
                 /** @enum {string} */
                 readonly state: "draft" | "posted";
@@ -4581,7 +4581,7 @@ export interface components {
                 readonly kind: "edit";
                 readonly fields: readonly {
                     readonly field_key: string;
-                    /** @description As the field wants it; null clears. */
+                    /** @description A value of the field’s type; null clears. */
                     readonly new_value: unknown;
                 }[];
             } | {
@@ -4641,7 +4641,7 @@ export interface components {
             readonly fields: readonly {
                 readonly field_key: string;
                 readonly label: string;
-                /** @description By the form, or by the entity without a default. */
+                /** @description Whether the form requires it, or the entity does without a default. */
                 readonly required: boolean;
                 /** @enum {string} */
                 readonly type: "text" | "long_text" | "integer" | "decimal" | "boolean" | "date" | "datetime" | "enum";
@@ -4652,7 +4652,7 @@ export interface components {
             }[];
         };
         readonly RateCard: {
-            /** @description 0 until a card was put. */
+            /** @description 0 before the first rate card is saved. */
             readonly version: number;
             readonly currency: string;
             readonly rates: {
@@ -4661,7 +4661,7 @@ export interface components {
                     readonly wholesale: string;
                     /** @description Minor units, up to 6 decimals. */
                     readonly retail: string;
-                    /** @description Free of charge in each calendar month (UTC), used in the order of time. */
+                    /** @description Quantity free of charge in each calendar month (UTC); the earliest usage consumes it first. */
                     readonly included?: number;
                 };
                 readonly jobs_started?: {
@@ -4669,7 +4669,7 @@ export interface components {
                     readonly wholesale: string;
                     /** @description Minor units, up to 6 decimals. */
                     readonly retail: string;
-                    /** @description Free of charge in each calendar month (UTC), used in the order of time. */
+                    /** @description Quantity free of charge in each calendar month (UTC); the earliest usage consumes it first. */
                     readonly included?: number;
                 };
                 readonly job_transitions?: {
@@ -4677,7 +4677,7 @@ export interface components {
                     readonly wholesale: string;
                     /** @description Minor units, up to 6 decimals. */
                     readonly retail: string;
-                    /** @description Free of charge in each calendar month (UTC), used in the order of time. */
+                    /** @description Quantity free of charge in each calendar month (UTC); the earliest usage consumes it first. */
                     readonly included?: number;
                 };
                 readonly records_created?: {
@@ -4685,7 +4685,7 @@ export interface components {
                     readonly wholesale: string;
                     /** @description Minor units, up to 6 decimals. */
                     readonly retail: string;
-                    /** @description Free of charge in each calendar month (UTC), used in the order of time. */
+                    /** @description Quantity free of charge in each calendar month (UTC); the earliest usage consumes it first. */
                     readonly included?: number;
                 };
                 readonly forms_submitted?: {
@@ -4693,7 +4693,7 @@ export interface components {
                     readonly wholesale: string;
                     /** @description Minor units, up to 6 decimals. */
                     readonly retail: string;
-                    /** @description Free of charge in each calendar month (UTC), used in the order of time. */
+                    /** @description Quantity free of charge in each calendar month (UTC); the earliest usage consumes it first. */
                     readonly included?: number;
                 };
                 readonly messages_sent?: {
@@ -4701,7 +4701,7 @@ export interface components {
                     readonly wholesale: string;
                     /** @description Minor units, up to 6 decimals. */
                     readonly retail: string;
-                    /** @description Free of charge in each calendar month (UTC), used in the order of time. */
+                    /** @description Quantity free of charge in each calendar month (UTC); the earliest usage consumes it first. */
                     readonly included?: number;
                 };
                 readonly webhooks_delivered?: {
@@ -4709,7 +4709,7 @@ export interface components {
                     readonly wholesale: string;
                     /** @description Minor units, up to 6 decimals. */
                     readonly retail: string;
-                    /** @description Free of charge in each calendar month (UTC), used in the order of time. */
+                    /** @description Quantity free of charge in each calendar month (UTC); the earliest usage consumes it first. */
                     readonly included?: number;
                 };
                 readonly assistant_questions?: {
@@ -4717,7 +4717,7 @@ export interface components {
                     readonly wholesale: string;
                     /** @description Minor units, up to 6 decimals. */
                     readonly retail: string;
-                    /** @description Free of charge in each calendar month (UTC), used in the order of time. */
+                    /** @description Quantity free of charge in each calendar month (UTC); the earliest usage consumes it first. */
                     readonly included?: number;
                 };
             };
@@ -4740,7 +4740,7 @@ export interface components {
                 readonly from: string;
                 /** Format: date-time */
                 readonly to: string;
-                /** @description It has not ended. */
+                /** @description Whether the window has not ended yet. */
                 readonly open: boolean;
             };
             /** @enum {string} */
@@ -4795,7 +4795,7 @@ export interface components {
             };
         };
         readonly ReplaceRateCardBody: {
-            /** @description Default: as before. */
+            /** @description Default: unchanged. */
             readonly currency?: string;
             readonly rates: {
                 readonly active_users?: {
@@ -4803,7 +4803,7 @@ export interface components {
                     readonly wholesale: string;
                     /** @description Minor units, up to 6 decimals. */
                     readonly retail: string;
-                    /** @description Free of charge in each calendar month (UTC), used in the order of time. */
+                    /** @description Quantity free of charge in each calendar month (UTC); the earliest usage consumes it first. */
                     readonly included?: number;
                 };
                 readonly jobs_started?: {
@@ -4811,7 +4811,7 @@ export interface components {
                     readonly wholesale: string;
                     /** @description Minor units, up to 6 decimals. */
                     readonly retail: string;
-                    /** @description Free of charge in each calendar month (UTC), used in the order of time. */
+                    /** @description Quantity free of charge in each calendar month (UTC); the earliest usage consumes it first. */
                     readonly included?: number;
                 };
                 readonly job_transitions?: {
@@ -4819,7 +4819,7 @@ export interface components {
                     readonly wholesale: string;
                     /** @description Minor units, up to 6 decimals. */
                     readonly retail: string;
-                    /** @description Free of charge in each calendar month (UTC), used in the order of time. */
+                    /** @description Quantity free of charge in each calendar month (UTC); the earliest usage consumes it first. */
                     readonly included?: number;
                 };
                 readonly records_created?: {
@@ -4827,7 +4827,7 @@ export interface components {
                     readonly wholesale: string;
                     /** @description Minor units, up to 6 decimals. */
                     readonly retail: string;
-                    /** @description Free of charge in each calendar month (UTC), used in the order of time. */
+                    /** @description Quantity free of charge in each calendar month (UTC); the earliest usage consumes it first. */
                     readonly included?: number;
                 };
                 readonly forms_submitted?: {
@@ -4835,7 +4835,7 @@ export interface components {
                     readonly wholesale: string;
                     /** @description Minor units, up to 6 decimals. */
                     readonly retail: string;
-                    /** @description Free of charge in each calendar month (UTC), used in the order of time. */
+                    /** @description Quantity free of charge in each calendar month (UTC); the earliest usage consumes it first. */
                     readonly included?: number;
                 };
                 readonly messages_sent?: {
@@ -4843,7 +4843,7 @@ export interface components {
                     readonly wholesale: string;
                     /** @description Minor units, up to 6 decimals. */
                     readonly retail: string;
-                    /** @description Free of charge in each calendar month (UTC), used in the order of time. */
+                    /** @description Quantity free of charge in each calendar month (UTC); the earliest usage consumes it first. */
                     readonly included?: number;
                 };
                 readonly webhooks_delivered?: {
@@ -4851,7 +4851,7 @@ export interface components {
                     readonly wholesale: string;
                     /** @description Minor units, up to 6 decimals. */
                     readonly retail: string;
-                    /** @description Free of charge in each calendar month (UTC), used in the order of time. */
+                    /** @description Quantity free of charge in each calendar month (UTC); the earliest usage consumes it first. */
                     readonly included?: number;
                 };
                 readonly assistant_questions?: {
@@ -4859,7 +4859,7 @@ export interface components {
                     readonly wholesale: string;
                     /** @description Minor units, up to 6 decimals. */
                     readonly retail: string;
-                    /** @description Free of charge in each calendar month (UTC), used in the order of time. */
+                    /** @description Quantity free of charge in each calendar month (UTC); the earliest usage consumes it first. */
                     readonly included?: number;
                 };
             };
@@ -4916,7 +4916,7 @@ export interface components {
                 readonly from: string;
                 /** Format: date-time */
                 readonly to: string;
-                /** @description It has not ended. */
+                /** @description Whether the window has not ended yet. */
                 readonly open: boolean;
             };
             readonly currency: string;
@@ -4933,12 +4933,12 @@ export interface components {
             };
         };
         readonly StatementList: readonly components["schemas"]["Statement"][];
-        /** @description As a form: a value per field, and `_submission_id`. */
+        /** @description As a form: one value for each field, and `_submission_id`. */
         readonly SubmitFormBody: {
             readonly values?: {
                 readonly [key: string]: unknown;
             };
-            /** @description The same again is the same submission. Made by the server unless given. */
+            /** @description Identifies the submission: a repeated id has no second effect. Generated by the server if absent. */
             readonly submission_id?: string;
         };
         readonly Submitted: {
@@ -5013,7 +5013,7 @@ export interface components {
         };
         readonly UsageEvent: {
             readonly event_id: string;
-            /** @description A place in the event log. Opaque. */
+            /** @description A position in the event log. Opaque. */
             readonly position: string;
             readonly type: string;
             readonly stream: string;
@@ -5048,11 +5048,11 @@ export interface components {
             readonly attempt: number;
             /**
              * Format: date-time
-             * @description When its outcome was recorded.
+             * @description When the outcome of the attempt was recorded.
              */
             readonly at: string;
             /**
-             * @description `refused`: the guard refused the URL, so that nothing was sent.
+             * @description `refused`: the guard refused the URL, and nothing was sent.
              * @enum {string}
              */
             readonly status: "delivered" | "failed" | "refused";
@@ -5066,13 +5066,13 @@ export interface components {
             readonly id: string;
             readonly event: string;
             /**
-             * @description `failed`: the URL was refused by the guard. `dead`: in the dead-letter log.
+             * @description `failed`: the guard refused the URL. `dead`: in the dead-letter log.
              * @enum {string}
              */
             readonly status: "pending" | "delivered" | "failed" | "dead";
             readonly attempts: number;
             readonly response_code: number | null;
-            /** @description Of the last attempt, unless it succeeded. At most 500 characters. */
+            /** @description Error of the last attempt, unless it succeeded. At most 500 characters. */
             readonly last_error: string | null;
             /** Format: date-time */
             readonly created_at: string;
@@ -5084,20 +5084,20 @@ export interface components {
             readonly id: string;
             readonly event: string;
             /**
-             * @description `failed`: the URL was refused by the guard. `dead`: in the dead-letter log.
+             * @description `failed`: the guard refused the URL. `dead`: in the dead-letter log.
              * @enum {string}
              */
             readonly status: "pending" | "delivered" | "failed" | "dead";
             readonly attempts: number;
             readonly response_code: number | null;
-            /** @description Of the last attempt, unless it succeeded. At most 500 characters. */
+            /** @description Error of the last attempt, unless it succeeded. At most 500 characters. */
             readonly last_error: string | null;
             /** Format: date-time */
             readonly created_at: string;
             readonly last_attempt_at: string | null;
             readonly next_attempt_at: string | null;
             readonly subscription_id: string;
-            /** @description The body as sent, to the byte. */
+            /** @description The body exactly as sent. */
             readonly body: string;
             /** @description The latest 100 attempts, oldest first. */
             readonly history: readonly components["schemas"]["WebhookAttempt"][];
@@ -5114,7 +5114,7 @@ export interface components {
             readonly created_at: string;
             /** Format: date-time */
             readonly updated_at: string;
-            /** @description Distinct deliveries given up since the last success; the tenth pauses the subscription. */
+            /** @description Number of dead letters since the last success; the tenth pauses the subscription. */
             readonly consecutive_dead_letters: number;
             readonly secret_rotated_at: string | null;
         };
@@ -5130,13 +5130,13 @@ export interface components {
             readonly created_at: string;
             /** Format: date-time */
             readonly updated_at: string;
-            /** @description Distinct deliveries given up since the last success; the tenth pauses the subscription. */
+            /** @description Number of dead letters since the last success; the tenth pauses the subscription. */
             readonly consecutive_dead_letters: number;
             readonly secret_rotated_at: string | null;
-            /** @description Shown once: an answer that is repeated for an Idempotency-Key is without it. The key of the HMAC is the whole text. */
+            /** @description Shown once; a replayed answer (Idempotency-Key) does not contain it. The key of the HMAC is the whole text. */
             readonly secret?: string;
         };
-        /** @description A test delivery was asked for. */
+        /** @description A test delivery was requested. */
         readonly WebhookTestEvent: {
             /** @description The same at every attempt and replay. */
             readonly id: string;
@@ -5152,7 +5152,7 @@ export interface components {
         readonly Workflow: {
             readonly name: string;
             /**
-             * @description Of the definition shown: `draft` until it is published.
+             * @description Status of the definition shown: `draft` until it is published.
              * @enum {string}
              */
             readonly status: "draft" | "published";
@@ -5173,7 +5173,7 @@ export interface components {
                 readonly roles?: readonly ("admin" | "operator")[];
                 readonly required_fields?: readonly string[];
             }[];
-            /** @description While a newer draft is shown: what new jobs begin with. */
+            /** @description While a newer draft is shown: the version that new jobs start with. */
             readonly published?: {
                 readonly version: number;
                 readonly initial: string;
@@ -5245,7 +5245,7 @@ export interface components {
                 readonly "application/json": components["schemas"]["Error"];
             };
         };
-        /** @description The tenant has not subscribed to this area. `details.listing_slug` names what is missing. Codes: `not_entitled`. */
+        /** @description The tenant lacks the entitlement for this area. `details.listing_slug` names it. Codes: `not_entitled`. */
         readonly PaymentRequired: {
             headers: {
                 readonly [name: string]: unknown;
@@ -5264,7 +5264,7 @@ export interface components {
                 readonly "application/json": components["schemas"]["Error"];
             };
         };
-        /** @description The credential is valid and may not do this. Codes: `forbidden`, `admin_required`, `scope_missing`, `tenant_session_required`, `tenant_mismatch`, `not_a_participant`, `not_the_sender`, `assistant_not_entitled`, `delegated_credential_refused`, `partner_permission_missing`, `plan_required`, `tenant_suspended`. */
+        /** @description The credential is valid but does not allow this. Codes: `forbidden`, `admin_required`, `scope_missing`, `tenant_session_required`, `tenant_mismatch`, `not_a_participant`, `not_the_sender`, `assistant_not_entitled`, `delegated_credential_refused`, `partner_permission_missing`, `plan_required`, `tenant_suspended`. */
         readonly Forbidden: {
             headers: {
                 readonly [name: string]: unknown;
@@ -5280,7 +5280,7 @@ export interface components {
                 readonly "application/json": components["schemas"]["Error"];
             };
         };
-        /** @description It does not exist in the caller’s tenant; what belongs to another tenant looks the same. Codes: `not_found`. */
+        /** @description It does not exist in the caller’s tenant. Resources of other tenants get the same answer. Codes: `not_found`. */
         readonly NotFound: {
             headers: {
                 readonly [name: string]: unknown;
@@ -5296,7 +5296,7 @@ export interface components {
                 readonly "application/json": components["schemas"]["Error"];
             };
         };
-        /** @description The present state does not allow it, or somebody else was faster. Codes: `conflict`, `invalid_transition`, `immutable`, `invoice_locked`, `already_exists`, `in_use`, `subscription_paused`, `tenant_required`, `assistant_upstream_unexpected`, `window_overlap`. */
+        /** @description The current state does not allow it, or another request came first. Codes: `conflict`, `invalid_transition`, `immutable`, `invoice_locked`, `already_exists`, `in_use`, `subscription_paused`, `tenant_required`, `assistant_upstream_unexpected`, `window_overlap`. */
         readonly Conflict: {
             headers: {
                 readonly [name: string]: unknown;
@@ -5334,7 +5334,7 @@ export interface components {
                 readonly "application/json": components["schemas"]["Error"];
             };
         };
-        /** @description The body is of another kind than this operation reads. Codes: `unsupported_media_type`. */
+        /** @description The body has a media type that this operation does not accept. Codes: `unsupported_media_type`. */
         readonly UnsupportedMediaType: {
             headers: {
                 readonly [name: string]: unknown;
@@ -5350,7 +5350,7 @@ export interface components {
                 readonly "application/json": components["schemas"]["Error"];
             };
         };
-        /** @description The request is well formed, and a rule of the business refuses it. Codes: `guard_rejected`, `constraint_violated`, `unbalanced`, `unknown_account`, `account_inactive`, `mixed_currency`, `period_locked`, `url_refused`, `subscription_limit_reached`, `quota_exceeded`, `idempotency_key_reused`, `unknown_template_variable`, `nothing_to_invoice`, `upstream_refused`. */
+        /** @description The request is well formed, but a business rule refuses it. Codes: `guard_rejected`, `constraint_violated`, `unbalanced`, `unknown_account`, `account_inactive`, `mixed_currency`, `period_locked`, `url_refused`, `subscription_limit_reached`, `quota_exceeded`, `idempotency_key_reused`, `unknown_template_variable`, `nothing_to_invoice`, `upstream_refused`. */
         readonly Unprocessable: {
             headers: {
                 readonly [name: string]: unknown;
@@ -5410,7 +5410,7 @@ export interface components {
                 readonly "application/json": components["schemas"]["Error"];
             };
         };
-        /** @description An error of the server. Try again later with the same idempotency key. Codes: `internal_error`. */
+        /** @description An error of the server. Retry later with the same idempotency key. Codes: `internal_error`. */
         readonly InternalError: {
             headers: {
                 readonly [name: string]: unknown;
@@ -5426,7 +5426,7 @@ export interface components {
                 readonly "application/json": components["schemas"]["Error"];
             };
         };
-        /** @description The server cannot answer at the moment. Try again, unless it is `embedding_model_unavailable`. Codes: `embedding_model_unavailable`, `read_model_behind`, `unavailable`. */
+        /** @description The server is temporarily unavailable. Retry, unless the code is `embedding_model_unavailable`. Codes: `embedding_model_unavailable`, `read_model_behind`, `unavailable`. */
         readonly Unavailable: {
             headers: {
                 /** @description Seconds to wait before the next try. */
@@ -5451,9 +5451,9 @@ export interface components {
     parameters: never;
     requestBodies: never;
     headers: {
-        /** @description Where the write ended in the log; send it as `X-Min-Position` to another node. */
+        /** @description The position of the write in the log; send it as `X-Min-Position` to another node. */
         readonly "X-Event-Position": string;
-        /** @description `<…>; rel="next"`: the next page, as long as there is one. */
+        /** @description `<…>; rel="next"`: the next page; absent on the last page. */
         readonly Link: string;
     };
     pathItems: never;
@@ -5464,7 +5464,7 @@ export interface operations {
         readonly parameters: {
             readonly query?: never;
             readonly header?: {
-                /** @description An `X-Event-Position` that the answer must have seen. */
+                /** @description An `X-Event-Position`; the answer includes this write and all earlier ones. */
                 readonly "X-Min-Position"?: string;
             };
             readonly path?: never;
@@ -5560,7 +5560,7 @@ export interface operations {
         };
         readonly requestBody?: never;
         readonly responses: {
-            /** @description Sign in at the tenant’s identity provider: sends the browser there. */
+            /** @description Sign in with single sign-on: redirects the browser to the tenant’s identity provider. */
             readonly 302: {
                 headers: {
                     readonly [name: string]: unknown;
@@ -5572,11 +5572,11 @@ export interface operations {
     readonly finishSso: {
         readonly parameters: {
             readonly query?: {
-                /** @description From the identity provider. */
+                /** @description The authorization code from the identity provider. */
                 readonly code?: string;
-                /** @description As this server gave it to the provider. */
+                /** @description The `state` that this server sent to the provider. */
                 readonly state?: string;
-                /** @description The provider’s name for itself. */
+                /** @description The issuer of the identity provider. */
                 readonly iss?: string;
                 /** @description Why the provider refused the sign-in. */
                 readonly error?: string;
@@ -5609,9 +5609,9 @@ export interface operations {
         readonly parameters: {
             readonly query?: never;
             readonly header?: {
-                /** @description Repeating the request with the same key gives the same answer and no second effect, for 24 hours. */
+                /** @description For 24 hours, a repeated request with the same key gets the same answer and has no second effect. */
                 readonly "Idempotency-Key"?: string;
-                /** @description An `X-Event-Position` that the answer must have seen. */
+                /** @description An `X-Event-Position`; the answer includes this write and all earlier ones. */
                 readonly "X-Min-Position"?: string;
             };
             readonly path: {
@@ -5655,7 +5655,7 @@ export interface operations {
         readonly parameters: {
             readonly query?: never;
             readonly header?: {
-                /** @description An `X-Event-Position` that the answer must have seen. */
+                /** @description An `X-Event-Position`; the answer includes this write and all earlier ones. */
                 readonly "X-Min-Position"?: string;
             };
             readonly path?: never;
@@ -5688,13 +5688,13 @@ export interface operations {
     readonly listUsers: {
         readonly parameters: {
             readonly query?: {
-                /** @description How many to answer with: at least 1 and at most 200, else clamped. */
+                /** @description Maximum number of entries, 1 to 200; other values are clamped. */
                 readonly limit?: number;
-                /** @description From the link `next` of the page before. */
+                /** @description From the `next` link of the previous page. */
                 readonly cursor?: string;
             };
             readonly header?: {
-                /** @description An `X-Event-Position` that the answer must have seen. */
+                /** @description An `X-Event-Position`; the answer includes this write and all earlier ones. */
                 readonly "X-Min-Position"?: string;
             };
             readonly path?: never;
@@ -5738,7 +5738,7 @@ export interface operations {
         readonly parameters: {
             readonly query?: never;
             readonly header?: {
-                /** @description Repeating the request with the same key gives the same answer and no second effect, for 24 hours. */
+                /** @description For 24 hours, a repeated request with the same key gets the same answer and has no second effect. */
                 readonly "Idempotency-Key"?: string;
             };
             readonly path?: never;
@@ -5784,7 +5784,7 @@ export interface operations {
         readonly parameters: {
             readonly query?: never;
             readonly header?: {
-                /** @description An `X-Event-Position` that the answer must have seen. */
+                /** @description An `X-Event-Position`; the answer includes this write and all earlier ones. */
                 readonly "X-Min-Position"?: string;
             };
             readonly path: {
@@ -5795,7 +5795,7 @@ export interface operations {
         };
         readonly requestBody?: never;
         readonly responses: {
-            /** @description One person of the tenant, deactivated ones too. */
+            /** @description One person of the tenant, also a deactivated one. */
             readonly 200: {
                 headers: {
                     readonly [name: string]: unknown;
@@ -5820,7 +5820,7 @@ export interface operations {
         readonly parameters: {
             readonly query?: never;
             readonly header?: {
-                /** @description Repeating the request with the same key gives the same answer and no second effect, for 24 hours. */
+                /** @description For 24 hours, a repeated request with the same key gets the same answer and has no second effect. */
                 readonly "Idempotency-Key"?: string;
             };
             readonly path: {
@@ -5840,7 +5840,7 @@ export interface operations {
             };
         };
         readonly responses: {
-            /** @description Rename, change the role, deactivate, or give a new password. */
+            /** @description Change the name, role, status or password of a person. */
             readonly 200: {
                 headers: {
                     readonly "X-Event-Position": components["headers"]["X-Event-Position"];
@@ -5866,7 +5866,7 @@ export interface operations {
         readonly parameters: {
             readonly query?: never;
             readonly header?: {
-                /** @description Repeating the request with the same key gives the same answer and no second effect, for 24 hours. */
+                /** @description For 24 hours, a repeated request with the same key gets the same answer and has no second effect. */
                 readonly "Idempotency-Key"?: string;
             };
             readonly path: {
@@ -5877,7 +5877,7 @@ export interface operations {
         };
         readonly requestBody?: never;
         readonly responses: {
-            /** @description Erase name, e-mail and password for good, deactivate, and free the e-mail; not oneself. */
+            /** @description Forget a person: erase name, e-mail and password for good and deactivate the account; not your own. */
             readonly 202: {
                 headers: {
                     readonly "X-Event-Position": components["headers"]["X-Event-Position"];
@@ -5903,7 +5903,7 @@ export interface operations {
         readonly parameters: {
             readonly query?: never;
             readonly header?: {
-                /** @description Repeating the request with the same key gives the same answer and no second effect, for 24 hours. */
+                /** @description For 24 hours, a repeated request with the same key gets the same answer and has no second effect. */
                 readonly "Idempotency-Key"?: string;
             };
             readonly path?: never;
@@ -5921,7 +5921,7 @@ export interface operations {
             };
         };
         readonly responses: {
-            /** @description Change the own password. */
+            /** @description Change your own password. */
             readonly 200: {
                 headers: {
                     readonly "X-Event-Position": components["headers"]["X-Event-Position"];
@@ -5951,7 +5951,7 @@ export interface operations {
         readonly parameters: {
             readonly query?: never;
             readonly header?: {
-                /** @description Repeating the request with the same key gives the same answer and no second effect, for 24 hours. */
+                /** @description For 24 hours, a repeated request with the same key gets the same answer and has no second effect. */
                 readonly "Idempotency-Key"?: string;
             };
             readonly path: {
@@ -5962,7 +5962,7 @@ export interface operations {
         };
         readonly requestBody?: never;
         readonly responses: {
-            /** @description Make a one-time link with which a person sets a new password. */
+            /** @description Create a one-time link with which a person sets a new password. */
             readonly 201: {
                 headers: {
                     readonly "X-Event-Position": components["headers"]["X-Event-Position"];
@@ -6031,13 +6031,13 @@ export interface operations {
     readonly listApiTokens: {
         readonly parameters: {
             readonly query?: {
-                /** @description How many to answer with: at least 1 and at most 200, else clamped. */
+                /** @description Maximum number of entries, 1 to 200; other values are clamped. */
                 readonly limit?: number;
-                /** @description From the link `next` of the page before. */
+                /** @description From the `next` link of the previous page. */
                 readonly cursor?: string;
             };
             readonly header?: {
-                /** @description An `X-Event-Position` that the answer must have seen. */
+                /** @description An `X-Event-Position`; the answer includes this write and all earlier ones. */
                 readonly "X-Min-Position"?: string;
             };
             readonly path?: never;
@@ -6045,7 +6045,7 @@ export interface operations {
         };
         readonly requestBody?: never;
         readonly responses: {
-            /** @description The tenant’s API tokens, newest first, revoked and expired ones too. */
+            /** @description The tenant’s API tokens, newest first, including revoked and expired ones. */
             readonly 200: {
                 headers: {
                     readonly Link: components["headers"]["Link"];
@@ -6079,7 +6079,7 @@ export interface operations {
         readonly parameters: {
             readonly query?: never;
             readonly header?: {
-                /** @description Repeating the request with the same key gives the same answer and no second effect, for 24 hours. */
+                /** @description For 24 hours, a repeated request with the same key gets the same answer and has no second effect. */
                 readonly "Idempotency-Key"?: string;
             };
             readonly path?: never;
@@ -6130,7 +6130,7 @@ export interface operations {
         readonly parameters: {
             readonly query?: never;
             readonly header?: {
-                /** @description An `X-Event-Position` that the answer must have seen. */
+                /** @description An `X-Event-Position`; the answer includes this write and all earlier ones. */
                 readonly "X-Min-Position"?: string;
             };
             readonly path: {
@@ -6141,7 +6141,7 @@ export interface operations {
         };
         readonly requestBody?: never;
         readonly responses: {
-            /** @description One API token, revoked and expired ones too, without its secret. */
+            /** @description One API token, also a revoked or expired one, without its secret. */
             readonly 200: {
                 headers: {
                     readonly [name: string]: unknown;
@@ -6212,7 +6212,7 @@ export interface operations {
         readonly parameters: {
             readonly query?: never;
             readonly header?: {
-                /** @description Repeating the request with the same key gives the same answer and no second effect, for 24 hours. */
+                /** @description For 24 hours, a repeated request with the same key gets the same answer and has no second effect. */
                 readonly "Idempotency-Key"?: string;
             };
             readonly path?: never;
@@ -6242,13 +6242,13 @@ export interface operations {
     readonly listTenants: {
         readonly parameters: {
             readonly query?: {
-                /** @description How many to answer with: at least 1 and at most 200, else clamped. */
+                /** @description Maximum number of entries, 1 to 200; other values are clamped. */
                 readonly limit?: number;
-                /** @description From the link `next` of the page before. */
+                /** @description From the `next` link of the previous page. */
                 readonly cursor?: string;
             };
             readonly header?: {
-                /** @description An `X-Event-Position` that the answer must have seen. */
+                /** @description An `X-Event-Position`; the answer includes this write and all earlier ones. */
                 readonly "X-Min-Position"?: string;
             };
             readonly path?: never;
@@ -6306,7 +6306,7 @@ export interface operations {
         readonly parameters: {
             readonly query?: never;
             readonly header?: {
-                /** @description Repeating the request with the same key gives the same answer and no second effect, for 24 hours. */
+                /** @description For 24 hours, a repeated request with the same key gets the same answer and has no second effect. */
                 readonly "Idempotency-Key"?: string;
             };
             readonly path?: never;
@@ -6364,7 +6364,7 @@ export interface operations {
         readonly parameters: {
             readonly query?: never;
             readonly header?: {
-                /** @description An `X-Event-Position` that the answer must have seen. */
+                /** @description An `X-Event-Position`; the answer includes this write and all earlier ones. */
                 readonly "X-Min-Position"?: string;
             };
             readonly path: {
@@ -6407,7 +6407,7 @@ export interface operations {
         readonly parameters: {
             readonly query?: never;
             readonly header?: {
-                /** @description Repeating the request with the same key gives the same answer and no second effect, for 24 hours. */
+                /** @description For 24 hours, a repeated request with the same key gets the same answer and has no second effect. */
                 readonly "Idempotency-Key"?: string;
             };
             readonly path: {
@@ -6460,7 +6460,7 @@ export interface operations {
         readonly parameters: {
             readonly query?: never;
             readonly header?: {
-                /** @description An `X-Event-Position` that the answer must have seen. */
+                /** @description An `X-Event-Position`; the answer includes this write and all earlier ones. */
                 readonly "X-Min-Position"?: string;
             };
             readonly path?: never;
@@ -6468,7 +6468,7 @@ export interface operations {
         };
         readonly requestBody?: never;
         readonly responses: {
-            /** @description Read models: generations, how far they have folded, tenants that a poison event stopped. */
+            /** @description Read models: generations, checkpoints and parked tenants. */
             readonly 200: {
                 headers: {
                     readonly [name: string]: unknown;
@@ -6522,7 +6522,7 @@ export interface operations {
         readonly parameters: {
             readonly query?: never;
             readonly header?: {
-                /** @description Repeating the request with the same key gives the same answer and no second effect, for 24 hours. */
+                /** @description For 24 hours, a repeated request with the same key gets the same answer and has no second effect. */
                 readonly "Idempotency-Key"?: string;
             };
             readonly path: {
@@ -6542,7 +6542,7 @@ export interface operations {
             };
         };
         readonly responses: {
-            /** @description Take a parked tenant up again. */
+            /** @description Resume a parked tenant. */
             readonly 202: {
                 headers: {
                     readonly "X-Event-Position": components["headers"]["X-Event-Position"];
@@ -6564,7 +6564,7 @@ export interface operations {
         readonly parameters: {
             readonly query?: never;
             readonly header?: {
-                /** @description Repeating the request with the same key gives the same answer and no second effect, for 24 hours. */
+                /** @description For 24 hours, a repeated request with the same key gets the same answer and has no second effect. */
                 readonly "Idempotency-Key"?: string;
             };
             readonly path: {
@@ -6575,7 +6575,7 @@ export interface operations {
         };
         readonly requestBody?: never;
         readonly responses: {
-            /** @description Build a read model anew beside the one that answers; it takes over when it has caught up. */
+            /** @description Rebuild a read model beside the active one; the new one takes over when it has caught up. */
             readonly 202: {
                 headers: {
                     readonly "X-Event-Position": components["headers"]["X-Event-Position"];
@@ -6596,13 +6596,13 @@ export interface operations {
     readonly listPartners: {
         readonly parameters: {
             readonly query?: {
-                /** @description How many to answer with: at least 1 and at most 200, else clamped. */
+                /** @description Maximum number of entries, 1 to 200; other values are clamped. */
                 readonly limit?: number;
-                /** @description From the link `next` of the page before. */
+                /** @description From the `next` link of the previous page. */
                 readonly cursor?: string;
             };
             readonly header?: {
-                /** @description An `X-Event-Position` that the answer must have seen. */
+                /** @description An `X-Event-Position`; the answer includes this write and all earlier ones. */
                 readonly "X-Min-Position"?: string;
             };
             readonly path?: never;
@@ -6636,7 +6636,7 @@ export interface operations {
         readonly parameters: {
             readonly query?: never;
             readonly header?: {
-                /** @description Repeating the request with the same key gives the same answer and no second effect, for 24 hours. */
+                /** @description For 24 hours, a repeated request with the same key gets the same answer and has no second effect. */
                 readonly "Idempotency-Key"?: string;
             };
             readonly path?: never;
@@ -6678,7 +6678,7 @@ export interface operations {
         readonly parameters: {
             readonly query?: never;
             readonly header?: {
-                /** @description An `X-Event-Position` that the answer must have seen. */
+                /** @description An `X-Event-Position`; the answer includes this write and all earlier ones. */
                 readonly "X-Min-Position"?: string;
             };
             readonly path: {
@@ -6712,7 +6712,7 @@ export interface operations {
         readonly parameters: {
             readonly query?: never;
             readonly header?: {
-                /** @description Repeating the request with the same key gives the same answer and no second effect, for 24 hours. */
+                /** @description For 24 hours, a repeated request with the same key gets the same answer and has no second effect. */
                 readonly "Idempotency-Key"?: string;
             };
             readonly path: {
@@ -6770,7 +6770,7 @@ export interface operations {
             };
         };
         readonly responses: {
-            /** @description A partner token for an assertion of the hosting portal; each assertion counts once. */
+            /** @description Exchange an assertion of the hosting portal for a partner token; each assertion is valid once. */
             readonly 200: {
                 headers: {
                     readonly [name: string]: unknown;
@@ -6792,7 +6792,7 @@ export interface operations {
         readonly parameters: {
             readonly query?: never;
             readonly header?: {
-                /** @description An `X-Event-Position` that the answer must have seen. */
+                /** @description An `X-Event-Position`; the answer includes this write and all earlier ones. */
                 readonly "X-Min-Position"?: string;
             };
             readonly path?: never;
@@ -6800,7 +6800,7 @@ export interface operations {
         };
         readonly requestBody?: never;
         readonly responses: {
-            /** @description Who is signed in, for which partner, with which permissions. */
+            /** @description The signed-in account, its partner and its permissions. */
             readonly 200: {
                 headers: {
                     readonly [name: string]: unknown;
@@ -6830,7 +6830,7 @@ export interface operations {
         readonly parameters: {
             readonly query?: never;
             readonly header?: {
-                /** @description An `X-Event-Position` that the answer must have seen. */
+                /** @description An `X-Event-Position`; the answer includes this write and all earlier ones. */
                 readonly "X-Min-Position"?: string;
             };
             readonly path?: never;
@@ -6838,7 +6838,7 @@ export interface operations {
         };
         readonly requestBody?: never;
         readonly responses: {
-            /** @description How invoice lines read. */
+            /** @description The templates of invoice lines. */
             readonly 200: {
                 headers: {
                     readonly [name: string]: unknown;
@@ -6859,7 +6859,7 @@ export interface operations {
         readonly parameters: {
             readonly query?: never;
             readonly header?: {
-                /** @description Repeating the request with the same key gives the same answer and no second effect, for 24 hours. */
+                /** @description For 24 hours, a repeated request with the same key gets the same answer and has no second effect. */
                 readonly "Idempotency-Key"?: string;
             };
             readonly path?: never;
@@ -6877,7 +6877,7 @@ export interface operations {
             };
         };
         readonly responses: {
-            /** @description Replace how invoice lines read. */
+            /** @description Replace the templates of invoice lines. */
             readonly 200: {
                 headers: {
                     readonly "X-Event-Position": components["headers"]["X-Event-Position"];
@@ -6899,7 +6899,7 @@ export interface operations {
         readonly parameters: {
             readonly query?: never;
             readonly header?: {
-                /** @description An `X-Event-Position` that the answer must have seen. */
+                /** @description An `X-Event-Position`; the answer includes this write and all earlier ones. */
                 readonly "X-Min-Position"?: string;
             };
             readonly path?: never;
@@ -6907,7 +6907,7 @@ export interface operations {
         };
         readonly requestBody?: never;
         readonly responses: {
-            /** @description What each meter costs; `ETag` is the version. */
+            /** @description The rate card: prices of each meter; `ETag` is the version. */
             readonly 200: {
                 headers: {
                     readonly [name: string]: unknown;
@@ -6936,11 +6936,11 @@ export interface operations {
         readonly parameters: {
             readonly query?: never;
             readonly header?: {
-                /** @description Repeating the request with the same key gives the same answer and no second effect, for 24 hours. */
+                /** @description For 24 hours, a repeated request with the same key gets the same answer and has no second effect. */
                 readonly "Idempotency-Key"?: string;
                 /** @description An `ETag`: 409 `conflict` when there is a later version. */
                 readonly "If-Match"?: string;
-                /** @description An `X-Event-Position` that the answer must have seen. */
+                /** @description An `X-Event-Position`; the answer includes this write and all earlier ones. */
                 readonly "X-Min-Position"?: string;
             };
             readonly path?: never;
@@ -6964,7 +6964,7 @@ export interface operations {
             };
         };
         readonly responses: {
-            /** @description Replace the whole rate card; a meter that is left out is not priced any more. */
+            /** @description Replace the whole rate card; a meter that is left out has no price. */
             readonly 200: {
                 headers: {
                     readonly "X-Event-Position": components["headers"]["X-Event-Position"];
@@ -6993,13 +6993,13 @@ export interface operations {
     readonly listStatements: {
         readonly parameters: {
             readonly query?: {
-                /** @description Start of the window; default: of this calendar month (UTC). */
+                /** @description Start of the window, inclusive; default: the start of this calendar month (UTC). */
                 readonly from?: string;
-                /** @description End of the window, not in it; default: of this month. */
+                /** @description End of the window, exclusive; default: the end of this calendar month (UTC). */
                 readonly to?: string;
             };
             readonly header?: {
-                /** @description An `X-Event-Position` that the answer must have seen. */
+                /** @description An `X-Event-Position`; the answer includes this write and all earlier ones. */
                 readonly "X-Min-Position"?: string;
             };
             readonly path?: never;
@@ -7007,7 +7007,7 @@ export interface operations {
         };
         readonly requestBody?: never;
         readonly responses: {
-            /** @description What each customer used and what it costs, of this calendar month (UTC) unless said otherwise. */
+            /** @description Statements: usage and amounts of each customer in a window, by default this calendar month (UTC). */
             readonly 200: {
                 headers: {
                     readonly [name: string]: unknown;
@@ -7136,13 +7136,13 @@ export interface operations {
     readonly exportStatements: {
         readonly parameters: {
             readonly query?: {
-                /** @description Start of the window; default: of this calendar month (UTC). */
+                /** @description Start of the window, inclusive; default: the start of this calendar month (UTC). */
                 readonly from?: string;
-                /** @description End of the window, not in it; default: of this month. */
+                /** @description End of the window, exclusive; default: the end of this calendar month (UTC). */
                 readonly to?: string;
             };
             readonly header?: {
-                /** @description An `X-Event-Position` that the answer must have seen. */
+                /** @description An `X-Event-Position`; the answer includes this write and all earlier ones. */
                 readonly "X-Min-Position"?: string;
             };
             readonly path?: never;
@@ -7150,7 +7150,7 @@ export interface operations {
         };
         readonly requestBody?: never;
         readonly responses: {
-            /** @description The statements as CSV, a row for each line; amounts in minor units. */
+            /** @description The statements as CSV, one row for each line; amounts in minor units. */
             readonly 200: {
                 headers: {
                     readonly [name: string]: unknown;
@@ -7177,19 +7177,19 @@ export interface operations {
     readonly listUsage: {
         readonly parameters: {
             readonly query: {
-                /** @description Start of the window; default: of this calendar month (UTC). */
+                /** @description Start of the window, inclusive; default: the start of this calendar month (UTC). */
                 readonly from?: string;
-                /** @description End of the window, not in it; default: of this month. */
+                /** @description End of the window, exclusive; default: the end of this calendar month (UTC). */
                 readonly to?: string;
                 /** @description The meter of the line. */
                 readonly meter: "active_users" | "jobs_started" | "job_transitions" | "records_created" | "forms_submitted" | "messages_sent" | "webhooks_delivered" | "assistant_questions";
-                /** @description How many to answer with: at least 1 and at most 200, else clamped. */
+                /** @description Maximum number of entries, 1 to 200; other values are clamped. */
                 readonly limit?: number;
-                /** @description From the link `next` of the page before. */
+                /** @description From the `next` link of the previous page. */
                 readonly cursor?: string;
             };
             readonly header?: {
-                /** @description An `X-Event-Position` that the answer must have seen. */
+                /** @description An `X-Event-Position`; the answer includes this write and all earlier ones. */
                 readonly "X-Min-Position"?: string;
             };
             readonly path: {
@@ -7200,7 +7200,7 @@ export interface operations {
         };
         readonly requestBody?: never;
         readonly responses: {
-            /** @description The events behind a count, in the order of the log; of active users each person’s first in the window. */
+            /** @description The events that a count consists of, in the order of the log; for active users, each person’s first event in the window. */
             readonly 200: {
                 headers: {
                     readonly Link: components["headers"]["Link"];
@@ -7241,15 +7241,15 @@ export interface operations {
     readonly getReconciliation: {
         readonly parameters: {
             readonly query?: {
-                /** @description Start of the window; default: of this calendar month (UTC). */
+                /** @description Start of the window, inclusive; default: the start of this calendar month (UTC). */
                 readonly from?: string;
-                /** @description End of the window, not in it; default: of this month. */
+                /** @description End of the window, exclusive; default: the end of this calendar month (UTC). */
                 readonly to?: string;
                 /** @description A bucket for each customer or for each meter. */
                 readonly scope?: "customer" | "meter";
             };
             readonly header?: {
-                /** @description An `X-Event-Position` that the answer must have seen. */
+                /** @description An `X-Event-Position`; the answer includes this write and all earlier ones. */
                 readonly "X-Min-Position"?: string;
             };
             readonly path?: never;
@@ -7257,7 +7257,7 @@ export interface operations {
         };
         readonly requestBody?: never;
         readonly responses: {
-            /** @description The sums of the statements, by customer or by meter, and what of them is invoiced. */
+            /** @description Reconciliation: sums of the statements by customer or meter, with invoiced and not yet invoiced amounts. */
             readonly 200: {
                 headers: {
                     readonly [name: string]: unknown;
@@ -7316,15 +7316,15 @@ export interface operations {
     readonly exportReconciliation: {
         readonly parameters: {
             readonly query?: {
-                /** @description Start of the window; default: of this calendar month (UTC). */
+                /** @description Start of the window, inclusive; default: the start of this calendar month (UTC). */
                 readonly from?: string;
-                /** @description End of the window, not in it; default: of this month. */
+                /** @description End of the window, exclusive; default: the end of this calendar month (UTC). */
                 readonly to?: string;
                 /** @description A bucket for each customer or for each meter. */
                 readonly scope?: "customer" | "meter";
             };
             readonly header?: {
-                /** @description An `X-Event-Position` that the answer must have seen. */
+                /** @description An `X-Event-Position`; the answer includes this write and all earlier ones. */
                 readonly "X-Min-Position"?: string;
             };
             readonly path?: never;
@@ -7332,7 +7332,7 @@ export interface operations {
         };
         readonly requestBody?: never;
         readonly responses: {
-            /** @description Reconciliation as CSV, a row for each bucket and one for all; amounts in minor units. */
+            /** @description The reconciliation as CSV, one row for each bucket and one for the total; amounts in minor units. */
             readonly 200: {
                 headers: {
                     readonly [name: string]: unknown;
@@ -7351,17 +7351,17 @@ export interface operations {
     readonly listInvoices: {
         readonly parameters: {
             readonly query?: {
-                /** @description Of one customer; an unknown one has none. */
+                /** @description Invoices of this customer; an unknown customer has none. */
                 readonly customer_id?: string;
                 /** @description Only of this state. */
                 readonly state?: "generated" | "issuing" | "issued" | "void";
-                /** @description How many to answer with: at least 1 and at most 200, else clamped. */
+                /** @description Maximum number of entries, 1 to 200; other values are clamped. */
                 readonly limit?: number;
-                /** @description From the link `next` of the page before. */
+                /** @description From the `next` link of the previous page. */
                 readonly cursor?: string;
             };
             readonly header?: {
-                /** @description An `X-Event-Position` that the answer must have seen. */
+                /** @description An `X-Event-Position`; the answer includes this write and all earlier ones. */
                 readonly "X-Min-Position"?: string;
             };
             readonly path?: never;
@@ -7504,7 +7504,7 @@ export interface operations {
         readonly parameters: {
             readonly query?: never;
             readonly header?: {
-                /** @description Repeating the request with the same key gives the same answer and no second effect, for 24 hours. */
+                /** @description For 24 hours, a repeated request with the same key gets the same answer and has no second effect. */
                 readonly "Idempotency-Key"?: string;
             };
             readonly path?: never;
@@ -7523,7 +7523,7 @@ export interface operations {
             };
         };
         readonly responses: {
-            /** @description Freeze the statement of a window, this calendar month unless given; 200 when that was done before. */
+            /** @description Generate an invoice: freeze the statement of a window, by default this calendar month; 200 when the invoice exists. */
             readonly 200: {
                 headers: {
                     readonly "X-Event-Position": components["headers"]["X-Event-Position"];
@@ -7650,7 +7650,7 @@ export interface operations {
                     readonly "application/json": components["schemas"]["PartnerInvoice"];
                 };
             };
-            /** @description Freeze the statement of a window, this calendar month unless given; 200 when that was done before. */
+            /** @description Generate an invoice: freeze the statement of a window, by default this calendar month; 200 when the invoice exists. */
             readonly 201: {
                 headers: {
                     readonly "X-Event-Position": components["headers"]["X-Event-Position"];
@@ -7783,7 +7783,7 @@ export interface operations {
         readonly parameters: {
             readonly query?: never;
             readonly header?: {
-                /** @description An `X-Event-Position` that the answer must have seen. */
+                /** @description An `X-Event-Position`; the answer includes this write and all earlier ones. */
                 readonly "X-Min-Position"?: string;
             };
             readonly path: {
@@ -7926,9 +7926,9 @@ export interface operations {
         readonly parameters: {
             readonly query?: never;
             readonly header?: {
-                /** @description Repeating the request with the same key gives the same answer and no second effect, for 24 hours. */
+                /** @description For 24 hours, a repeated request with the same key gets the same answer and has no second effect. */
                 readonly "Idempotency-Key"?: string;
-                /** @description An `X-Event-Position` that the answer must have seen. */
+                /** @description An `X-Event-Position`; the answer includes this write and all earlier ones. */
                 readonly "X-Min-Position"?: string;
             };
             readonly path: {
@@ -7949,7 +7949,7 @@ export interface operations {
         readonly parameters: {
             readonly query?: never;
             readonly header?: {
-                /** @description An `X-Event-Position` that the answer must have seen. */
+                /** @description An `X-Event-Position`; the answer includes this write and all earlier ones. */
                 readonly "X-Min-Position"?: string;
             };
             readonly path: {
@@ -7960,7 +7960,7 @@ export interface operations {
         };
         readonly requestBody?: never;
         readonly responses: {
-            /** @description One invoice as a page to print for the customer: with retail amounts alone. */
+            /** @description One invoice as a printable page for the customer, with retail amounts only. */
             readonly 200: {
                 headers: {
                     readonly [name: string]: unknown;
@@ -7975,9 +7975,9 @@ export interface operations {
         readonly parameters: {
             readonly query?: never;
             readonly header?: {
-                /** @description Repeating the request with the same key gives the same answer and no second effect, for 24 hours. */
+                /** @description For 24 hours, a repeated request with the same key gets the same answer and has no second effect. */
                 readonly "Idempotency-Key"?: string;
-                /** @description An `X-Event-Position` that the answer must have seen. */
+                /** @description An `X-Event-Position`; the answer includes this write and all earlier ones. */
                 readonly "X-Min-Position"?: string;
             };
             readonly path: {
@@ -7988,7 +7988,7 @@ export interface operations {
         };
         readonly requestBody?: never;
         readonly responses: {
-            /** @description Hand the invoice to the upstream billing system; 202 while that does not answer. */
+            /** @description Issue the invoice: send it to the upstream billing system; 202 while that does not answer. */
             readonly 200: {
                 headers: {
                     readonly "X-Event-Position": components["headers"]["X-Event-Position"];
@@ -8117,7 +8117,7 @@ export interface operations {
                     readonly "application/json": components["schemas"]["PartnerInvoice"];
                 };
             };
-            /** @description Hand the invoice to the upstream billing system; 202 while that does not answer. */
+            /** @description Issue the invoice: send it to the upstream billing system; 202 while that does not answer. */
             readonly 202: {
                 headers: {
                     readonly "X-Event-Position": components["headers"]["X-Event-Position"];
@@ -8251,9 +8251,9 @@ export interface operations {
         readonly parameters: {
             readonly query?: never;
             readonly header?: {
-                /** @description Repeating the request with the same key gives the same answer and no second effect, for 24 hours. */
+                /** @description For 24 hours, a repeated request with the same key gets the same answer and has no second effect. */
                 readonly "Idempotency-Key"?: string;
-                /** @description An `X-Event-Position` that the answer must have seen. */
+                /** @description An `X-Event-Position`; the answer includes this write and all earlier ones. */
                 readonly "X-Min-Position"?: string;
             };
             readonly path: {
@@ -8264,7 +8264,7 @@ export interface operations {
         };
         readonly requestBody?: never;
         readonly responses: {
-            /** @description Void an invoice that is not issued: its window is free again. */
+            /** @description Void an invoice that is not issued, so that its window can be invoiced again. */
             readonly 200: {
                 headers: {
                     readonly "X-Event-Position": components["headers"]["X-Event-Position"];
@@ -8397,21 +8397,21 @@ export interface operations {
     readonly listEventLog: {
         readonly parameters: {
             readonly query?: {
-                /** @description How many to answer with: at least 1 and at most 200, else clamped. */
+                /** @description Maximum number of entries, 1 to 200; other values are clamped. */
                 readonly limit?: number;
-                /** @description From the link `next` of the page before. */
+                /** @description From the `next` link of the previous page. */
                 readonly cursor?: string;
                 /** @description Id of an actor. */
                 readonly actor?: string;
-                /** @description As it stands in the lines. */
+                /** @description An action, as the lines show it. */
                 readonly action?: string;
-                /** @description Lines since then. */
+                /** @description Lines at this instant or later. */
                 readonly from?: string;
-                /** @description Lines before then. */
+                /** @description Lines before this instant. */
                 readonly to?: string;
             };
             readonly header?: {
-                /** @description An `X-Event-Position` that the answer must have seen. */
+                /** @description An `X-Event-Position`; the answer includes this write and all earlier ones. */
                 readonly "X-Min-Position"?: string;
             };
             readonly path?: never;
@@ -8419,7 +8419,7 @@ export interface operations {
         };
         readonly requestBody?: never;
         readonly responses: {
-            /** @description Who did what, newest first: a line per event, and per request under impersonation. */
+            /** @description The event log for auditors, newest first: one line for each event and for each request during an impersonation. */
             readonly 200: {
                 headers: {
                     readonly Link: components["headers"]["Link"];
@@ -8468,11 +8468,11 @@ export interface operations {
     readonly readStreamState: {
         readonly parameters: {
             readonly query?: {
-                /** @description A position, or an instant (RFC 3339). What happened at that very instant counts. */
+                /** @description A position, or an instant (RFC 3339). Events at exactly that instant are included. */
                 readonly at?: string;
             };
             readonly header?: {
-                /** @description An `X-Event-Position` that the answer must have seen. */
+                /** @description An `X-Event-Position`; the answer includes this write and all earlier ones. */
                 readonly "X-Min-Position"?: string;
             };
             readonly path: {
@@ -8483,7 +8483,7 @@ export interface operations {
         };
         readonly requestBody?: never;
         readonly responses: {
-            /** @description A stream’s state as it stood at a place in the log or at an instant; as it is unless said otherwise. */
+            /** @description The past state of a stream at a position or an instant; the current state by default. */
             readonly 200: {
                 headers: {
                     readonly [name: string]: unknown;
@@ -8538,23 +8538,23 @@ export interface operations {
             readonly query?: {
                 /** @description Name of one stream. */
                 readonly stream?: string;
-                /** @description What a stream’s name has between `.` and `-`. */
+                /** @description The category: the part of the stream’s name between `.` and `-`. */
                 readonly category?: string;
                 /** @description A type of event, such as `MessageSent`. */
                 readonly type?: string;
                 /** @description Id of an actor. */
                 readonly actor?: string;
-                /** @description Events since then. */
+                /** @description Events at this instant or later. */
                 readonly from?: string;
-                /** @description Events before it. */
+                /** @description Events before this instant. */
                 readonly to?: string;
-                /** @description Events after this place in the log. */
+                /** @description Events after this position in the log. */
                 readonly after?: string;
-                /** @description How many to answer with: at least 1 and at most 200, else clamped. */
+                /** @description Maximum number of entries, 1 to 200; other values are clamped. */
                 readonly limit?: number;
             };
             readonly header?: {
-                /** @description An `X-Event-Position` that the answer must have seen. */
+                /** @description An `X-Event-Position`; the answer includes this write and all earlier ones. */
                 readonly "X-Min-Position"?: string;
             };
             readonly path?: never;
@@ -8562,7 +8562,7 @@ export interface operations {
         };
         readonly requestBody?: never;
         readonly responses: {
-            /** @description Events in the order of the log, in pages; with `Accept: application/x-ndjson` all, a line each. */
+            /** @description Events in the order of the log, in pages; with `Accept: application/x-ndjson` all events, one line each. */
             readonly 200: {
                 headers: {
                     readonly Link: components["headers"]["Link"];
@@ -8643,7 +8643,7 @@ export interface operations {
         readonly parameters: {
             readonly query?: never;
             readonly header?: {
-                /** @description An `X-Event-Position` that the answer must have seen. */
+                /** @description An `X-Event-Position`; the answer includes this write and all earlier ones. */
                 readonly "X-Min-Position"?: string;
             };
             readonly path?: never;
@@ -8651,7 +8651,7 @@ export interface operations {
         };
         readonly requestBody?: never;
         readonly responses: {
-            /** @description The head of all streams as it is now, signed; with `Accept: application/x-ndjson` also the heads it is over. */
+            /** @description The current signed head of all streams; with `Accept: application/x-ndjson` also the last hash of each stream. */
             readonly 200: {
                 headers: {
                     readonly [name: string]: unknown;
@@ -8681,13 +8681,13 @@ export interface operations {
     readonly listExtensions: {
         readonly parameters: {
             readonly query?: {
-                /** @description How many to answer with: at least 1 and at most 200, else clamped. */
+                /** @description Maximum number of entries, 1 to 200; other values are clamped. */
                 readonly limit?: number;
-                /** @description From the link `next` of the page before. */
+                /** @description From the `next` link of the previous page. */
                 readonly cursor?: string;
             };
             readonly header?: {
-                /** @description An `X-Event-Position` that the answer must have seen. */
+                /** @description An `X-Event-Position`; the answer includes this write and all earlier ones. */
                 readonly "X-Min-Position"?: string;
             };
             readonly path?: never;
@@ -8695,7 +8695,7 @@ export interface operations {
         };
         readonly requestBody?: never;
         readonly responses: {
-            /** @description The installed extensions, the one installed last first. */
+            /** @description The installed extensions, newest first. */
             readonly 200: {
                 headers: {
                     readonly Link: components["headers"]["Link"];
@@ -8728,7 +8728,7 @@ export interface operations {
         readonly parameters: {
             readonly query?: never;
             readonly header?: {
-                /** @description Repeating the request with the same key gives the same answer and no second effect, for 24 hours. */
+                /** @description For 24 hours, a repeated request with the same key gets the same answer and has no second effect. */
                 readonly "Idempotency-Key"?: string;
             };
             readonly path?: never;
@@ -8781,7 +8781,7 @@ export interface operations {
         readonly parameters: {
             readonly query?: never;
             readonly header?: {
-                /** @description Repeating the request with the same key gives the same answer and no second effect, for 24 hours. */
+                /** @description For 24 hours, a repeated request with the same key gets the same answer and has no second effect. */
                 readonly "Idempotency-Key"?: string;
             };
             readonly path: {
@@ -8792,7 +8792,7 @@ export interface operations {
         };
         readonly requestBody?: never;
         readonly responses: {
-            /** @description Let an extension be loaded; activating it again changes nothing. */
+            /** @description Activate an extension; activating it again changes nothing. */
             readonly 200: {
                 headers: {
                     readonly "X-Event-Position": components["headers"]["X-Event-Position"];
@@ -8823,7 +8823,7 @@ export interface operations {
         readonly parameters: {
             readonly query?: never;
             readonly header?: {
-                /** @description Repeating the request with the same key gives the same answer and no second effect, for 24 hours. */
+                /** @description For 24 hours, a repeated request with the same key gets the same answer and has no second effect. */
                 readonly "Idempotency-Key"?: string;
             };
             readonly path: {
@@ -8834,7 +8834,7 @@ export interface operations {
         };
         readonly requestBody?: never;
         readonly responses: {
-            /** @description Stop an extension: its tokens count no longer, also not after it is activated again. */
+            /** @description Deactivate an extension: its tokens become invalid and stay invalid after a new activation. */
             readonly 200: {
                 headers: {
                     readonly "X-Event-Position": components["headers"]["X-Event-Position"];
@@ -8873,7 +8873,7 @@ export interface operations {
         };
         readonly requestBody?: never;
         readonly responses: {
-            /** @description Uninstall an extension: its tokens count no longer; it may be installed again. */
+            /** @description Uninstall an extension: its tokens become invalid; it can be installed again. */
             readonly 204: {
                 headers: {
                     readonly "X-Event-Position": components["headers"]["X-Event-Position"];
@@ -8887,7 +8887,7 @@ export interface operations {
         readonly parameters: {
             readonly query?: never;
             readonly header?: {
-                /** @description Repeating the request with the same key gives the same answer and no second effect, for 24 hours. */
+                /** @description For 24 hours, a repeated request with the same key gets the same answer and has no second effect. */
                 readonly "Idempotency-Key"?: string;
             };
             readonly path: {
@@ -8898,7 +8898,7 @@ export interface operations {
         };
         readonly requestBody?: never;
         readonly responses: {
-            /** @description Load an active extension: a token for it, with the scopes of its manifest, on behalf of the caller. */
+            /** @description Load an active extension: get a token for it, with the scopes of its manifest, on behalf of the caller. */
             readonly 201: {
                 headers: {
                     readonly "X-Event-Position": components["headers"]["X-Event-Position"];
@@ -8920,13 +8920,13 @@ export interface operations {
     readonly listConversations: {
         readonly parameters: {
             readonly query?: {
-                /** @description How many to answer with: at least 1 and at most 200, else clamped. */
+                /** @description Maximum number of entries, 1 to 200; other values are clamped. */
                 readonly limit?: number;
-                /** @description From the link `next` of the page before. */
+                /** @description From the `next` link of the previous page. */
                 readonly cursor?: string;
             };
             readonly header?: {
-                /** @description An `X-Event-Position` that the answer must have seen. */
+                /** @description An `X-Event-Position`; the answer includes this write and all earlier ones. */
                 readonly "X-Min-Position"?: string;
             };
             readonly path?: never;
@@ -8973,9 +8973,9 @@ export interface operations {
         readonly parameters: {
             readonly query?: never;
             readonly header?: {
-                /** @description Repeating the request with the same key gives the same answer and no second effect, for 24 hours. */
+                /** @description For 24 hours, a repeated request with the same key gets the same answer and has no second effect. */
                 readonly "Idempotency-Key"?: string;
-                /** @description An `X-Event-Position` that the answer must have seen. */
+                /** @description An `X-Event-Position`; the answer includes this write and all earlier ones. */
                 readonly "X-Min-Position"?: string;
             };
             readonly path?: never;
@@ -8994,7 +8994,7 @@ export interface operations {
             };
         };
         readonly responses: {
-            /** @description Start a conversation, or get the one these people have. */
+            /** @description Start a conversation, or get the existing one of these people. */
             readonly 200: {
                 headers: {
                     readonly "X-Event-Position": components["headers"]["X-Event-Position"];
@@ -9023,7 +9023,7 @@ export interface operations {
                     readonly "application/json": components["schemas"]["Conversation"];
                 };
             };
-            /** @description Start a conversation, or get the one these people have. */
+            /** @description Start a conversation, or get the existing one of these people. */
             readonly 201: {
                 headers: {
                     readonly "X-Event-Position": components["headers"]["X-Event-Position"];
@@ -9058,7 +9058,7 @@ export interface operations {
         readonly parameters: {
             readonly query?: never;
             readonly header?: {
-                /** @description An `X-Event-Position` that the answer must have seen. */
+                /** @description An `X-Event-Position`; the answer includes this write and all earlier ones. */
                 readonly "X-Min-Position"?: string;
             };
             readonly path: {
@@ -9104,15 +9104,15 @@ export interface operations {
     readonly listMessages: {
         readonly parameters: {
             readonly query?: {
-                /** @description How many to answer with: at least 1 and at most 200, else clamped. */
+                /** @description Maximum number of entries, 1 to 200; other values are clamped. */
                 readonly limit?: number;
-                /** @description Id of a message: those before it. */
+                /** @description Id of a message: selects messages before it. */
                 readonly before?: string;
-                /** @description Id of a message: those after it. */
+                /** @description Id of a message: selects messages after it. */
                 readonly after?: string;
             };
             readonly header?: {
-                /** @description An `X-Event-Position` that the answer must have seen. */
+                /** @description An `X-Event-Position`; the answer includes this write and all earlier ones. */
                 readonly "X-Min-Position"?: string;
             };
             readonly path: {
@@ -9123,7 +9123,7 @@ export interface operations {
         };
         readonly requestBody?: never;
         readonly responses: {
-            /** @description Messages, oldest first: the newest page, or one beside a message. */
+            /** @description Messages of a page, oldest first: the newest page, or the page before or after a message. */
             readonly 200: {
                 headers: {
                     readonly Link: components["headers"]["Link"];
@@ -9151,7 +9151,7 @@ export interface operations {
         readonly parameters: {
             readonly query?: never;
             readonly header?: {
-                /** @description Repeating the request with the same key gives the same answer and no second effect, for 24 hours. */
+                /** @description For 24 hours, a repeated request with the same key gets the same answer and has no second effect. */
                 readonly "Idempotency-Key"?: string;
             };
             readonly path: {
@@ -9171,7 +9171,7 @@ export interface operations {
             };
         };
         readonly responses: {
-            /** @description Send a message; everybody it mentions is notified. */
+            /** @description Send a message and notify the people that it mentions. */
             readonly 201: {
                 headers: {
                     readonly "X-Event-Position": components["headers"]["X-Event-Position"];
@@ -9207,7 +9207,7 @@ export interface operations {
         };
         readonly requestBody?: never;
         readonly responses: {
-            /** @description Delete an own message; its text cannot be had back. */
+            /** @description Delete your own message; its text cannot be restored. */
             readonly 200: {
                 headers: {
                     readonly "X-Event-Position": components["headers"]["X-Event-Position"];
@@ -9232,7 +9232,7 @@ export interface operations {
         readonly parameters: {
             readonly query?: never;
             readonly header?: {
-                /** @description Repeating the request with the same key gives the same answer and no second effect, for 24 hours. */
+                /** @description For 24 hours, a repeated request with the same key gets the same answer and has no second effect. */
                 readonly "Idempotency-Key"?: string;
             };
             readonly path: {
@@ -9254,7 +9254,7 @@ export interface operations {
             };
         };
         readonly responses: {
-            /** @description Change the text of an own message. */
+            /** @description Change the text of your own message. */
             readonly 200: {
                 headers: {
                     readonly "X-Event-Position": components["headers"]["X-Event-Position"];
@@ -9280,7 +9280,7 @@ export interface operations {
         readonly parameters: {
             readonly query?: never;
             readonly header?: {
-                /** @description Repeating the request with the same key gives the same answer and no second effect, for 24 hours. */
+                /** @description For 24 hours, a repeated request with the same key gets the same answer and has no second effect. */
                 readonly "Idempotency-Key"?: string;
             };
             readonly path: {
@@ -9291,7 +9291,7 @@ export interface operations {
         };
         readonly requestBody?: never;
         readonly responses: {
-            /** @description The caller has read the conversation up to now. */
+            /** @description Mark the conversation as read up to now. */
             readonly 204: {
                 headers: {
                     readonly "X-Event-Position": components["headers"]["X-Event-Position"];
@@ -9306,13 +9306,13 @@ export interface operations {
             readonly query?: {
                 /** @description Only unread ones. */
                 readonly unread?: "true" | "false";
-                /** @description How many to answer with: at least 1 and at most 200, else clamped. */
+                /** @description Maximum number of entries, 1 to 200; other values are clamped. */
                 readonly limit?: number;
-                /** @description From the link `next` of the page before. */
+                /** @description From the `next` link of the previous page. */
                 readonly cursor?: string;
             };
             readonly header?: {
-                /** @description An `X-Event-Position` that the answer must have seen. */
+                /** @description An `X-Event-Position`; the answer includes this write and all earlier ones. */
                 readonly "X-Min-Position"?: string;
             };
             readonly path?: never;
@@ -9351,7 +9351,7 @@ export interface operations {
         readonly parameters: {
             readonly query?: never;
             readonly header?: {
-                /** @description An `X-Event-Position` that the answer must have seen. */
+                /** @description An `X-Event-Position`; the answer includes this write and all earlier ones. */
                 readonly "X-Min-Position"?: string;
             };
             readonly path?: never;
@@ -9359,7 +9359,7 @@ export interface operations {
         };
         readonly requestBody?: never;
         readonly responses: {
-            /** @description How many of the caller’s notifications are unread. */
+            /** @description The number of the caller’s unread notifications. */
             readonly 200: {
                 headers: {
                     readonly [name: string]: unknown;
@@ -9379,7 +9379,7 @@ export interface operations {
         readonly parameters: {
             readonly query?: never;
             readonly header?: {
-                /** @description Repeating the request with the same key gives the same answer and no second effect, for 24 hours. */
+                /** @description For 24 hours, a repeated request with the same key gets the same answer and has no second effect. */
                 readonly "Idempotency-Key"?: string;
             };
             readonly path?: never;
@@ -9416,13 +9416,13 @@ export interface operations {
     readonly listEntities: {
         readonly parameters: {
             readonly query?: {
-                /** @description How many to answer with: at least 1 and at most 200, else clamped. */
+                /** @description Maximum number of entries, 1 to 200; other values are clamped. */
                 readonly limit?: number;
-                /** @description From the link `next` of the page before. */
+                /** @description From the `next` link of the previous page. */
                 readonly cursor?: string;
             };
             readonly header?: {
-                /** @description An `X-Event-Position` that the answer must have seen. */
+                /** @description An `X-Event-Position`; the answer includes this write and all earlier ones. */
                 readonly "X-Min-Position"?: string;
             };
             readonly path?: never;
@@ -9479,7 +9479,7 @@ export interface operations {
         readonly parameters: {
             readonly query?: never;
             readonly header?: {
-                /** @description Repeating the request with the same key gives the same answer and no second effect, for 24 hours. */
+                /** @description For 24 hours, a repeated request with the same key gets the same answer and has no second effect. */
                 readonly "Idempotency-Key"?: string;
             };
             readonly path?: never;
@@ -9567,7 +9567,7 @@ export interface operations {
         readonly parameters: {
             readonly query?: never;
             readonly header?: {
-                /** @description An `X-Event-Position` that the answer must have seen. */
+                /** @description An `X-Event-Position`; the answer includes this write and all earlier ones. */
                 readonly "X-Min-Position"?: string;
             };
             readonly path: {
@@ -9624,7 +9624,7 @@ export interface operations {
         readonly parameters: {
             readonly query?: never;
             readonly header?: {
-                /** @description Repeating the request with the same key gives the same answer and no second effect, for 24 hours. */
+                /** @description For 24 hours, a repeated request with the same key gets the same answer and has no second effect. */
                 readonly "Idempotency-Key"?: string;
             };
             readonly path: {
@@ -9644,7 +9644,7 @@ export interface operations {
             };
         };
         readonly responses: {
-            /** @description Change an entity; `fields` is the full list. */
+            /** @description Change an entity; `fields` replaces all fields. */
             readonly 200: {
                 headers: {
                     readonly "X-Event-Position": components["headers"]["X-Event-Position"];
@@ -9690,21 +9690,21 @@ export interface operations {
     readonly listRecords: {
         readonly parameters: {
             readonly query?: {
-                /** @description An expression, or as JSON its object form. */
+                /** @description An expression, or its object form as JSON. */
                 readonly filter?: string;
-                /** @description A field, with `-` in front for descending. */
+                /** @description A field, with the prefix `-` for descending order. */
                 readonly sort?: string;
-                /** @description Answer the number of all rows in `X-Total-Count`, if it is known in time. */
+                /** @description Send the number of all rows in `X-Total-Count`, if it can be counted in time. */
                 readonly count?: "true" | "false";
-                /** @description Answer in `X-Query-Plan` how the rows were found. */
+                /** @description Send the query plan in `X-Query-Plan`. */
                 readonly explain?: "true" | "false";
-                /** @description How many to answer with: at least 1 and at most 200, else clamped. */
+                /** @description Maximum number of entries, 1 to 200; other values are clamped. */
                 readonly limit?: number;
-                /** @description From the link `next` of the page before. */
+                /** @description From the `next` link of the previous page. */
                 readonly cursor?: string;
             };
             readonly header?: {
-                /** @description An `X-Event-Position` that the answer must have seen. */
+                /** @description An `X-Event-Position`; the answer includes this write and all earlier ones. */
                 readonly "X-Min-Position"?: string;
             };
             readonly path: {
@@ -9715,7 +9715,7 @@ export interface operations {
         };
         readonly requestBody?: never;
         readonly responses: {
-            /** @description Records of an entity, newest first, or filtered and sorted. */
+            /** @description Records of an entity, newest first by default, with filter and sort. */
             readonly 200: {
                 headers: {
                     readonly Link: components["headers"]["Link"];
@@ -9750,7 +9750,7 @@ export interface operations {
         readonly parameters: {
             readonly query?: never;
             readonly header?: {
-                /** @description Repeating the request with the same key gives the same answer and no second effect, for 24 hours. */
+                /** @description For 24 hours, a repeated request with the same key gets the same answer and has no second effect. */
                 readonly "Idempotency-Key"?: string;
                 /** @description An `ETag`: 409 `conflict` when there is a later version. */
                 readonly "If-Match"?: string;
@@ -9809,7 +9809,7 @@ export interface operations {
         readonly parameters: {
             readonly query?: never;
             readonly header?: {
-                /** @description An `X-Event-Position` that the answer must have seen. */
+                /** @description An `X-Event-Position`; the answer includes this write and all earlier ones. */
                 readonly "X-Min-Position"?: string;
             };
             readonly path: {
@@ -9867,7 +9867,7 @@ export interface operations {
         };
         readonly requestBody?: never;
         readonly responses: {
-            /** @description Delete a record; what points to it is cleared, goes along, or stands against it. */
+            /** @description Delete a record; references to it are cleared, deleted along, or prevent the deletion. */
             readonly 204: {
                 headers: {
                     readonly "X-Event-Position": components["headers"]["X-Event-Position"];
@@ -9881,7 +9881,7 @@ export interface operations {
         readonly parameters: {
             readonly query?: never;
             readonly header?: {
-                /** @description Repeating the request with the same key gives the same answer and no second effect, for 24 hours. */
+                /** @description For 24 hours, a repeated request with the same key gets the same answer and has no second effect. */
                 readonly "Idempotency-Key"?: string;
                 /** @description An `ETag`: 409 `conflict` when there is a later version. */
                 readonly "If-Match"?: string;
@@ -9907,7 +9907,7 @@ export interface operations {
             };
         };
         readonly responses: {
-            /** @description Change values of a record; null clears, equal values change nothing. */
+            /** @description Change values of a record; null clears a value, equal values change nothing. */
             readonly 200: {
                 headers: {
                     readonly "X-Event-Position": components["headers"]["X-Event-Position"];
@@ -9939,13 +9939,13 @@ export interface operations {
     readonly listNotes: {
         readonly parameters: {
             readonly query?: {
-                /** @description How many to answer with: at least 1 and at most 200, else clamped. */
+                /** @description Maximum number of entries, 1 to 200; other values are clamped. */
                 readonly limit?: number;
-                /** @description From the link `next` of the page before. */
+                /** @description From the `next` link of the previous page. */
                 readonly cursor?: string;
             };
             readonly header?: {
-                /** @description An `X-Event-Position` that the answer must have seen. */
+                /** @description An `X-Event-Position`; the answer includes this write and all earlier ones. */
                 readonly "X-Min-Position"?: string;
             };
             readonly path: {
@@ -9988,7 +9988,7 @@ export interface operations {
         readonly parameters: {
             readonly query?: never;
             readonly header?: {
-                /** @description Repeating the request with the same key gives the same answer and no second effect, for 24 hours. */
+                /** @description For 24 hours, a repeated request with the same key gets the same answer and has no second effect. */
                 readonly "Idempotency-Key"?: string;
             };
             readonly path: {
@@ -10010,7 +10010,7 @@ export interface operations {
             };
         };
         readonly responses: {
-            /** @description Add a note to a record; everybody it mentions is notified. */
+            /** @description Add a note to a record and notify the people that it mentions. */
             readonly 201: {
                 headers: {
                     readonly "X-Event-Position": components["headers"]["X-Event-Position"];
@@ -10037,13 +10037,13 @@ export interface operations {
     readonly listFiles: {
         readonly parameters: {
             readonly query?: {
-                /** @description How many to answer with: at least 1 and at most 200, else clamped. */
+                /** @description Maximum number of entries, 1 to 200; other values are clamped. */
                 readonly limit?: number;
-                /** @description From the link `next` of the page before. */
+                /** @description From the `next` link of the previous page. */
                 readonly cursor?: string;
             };
             readonly header?: {
-                /** @description An `X-Event-Position` that the answer must have seen. */
+                /** @description An `X-Event-Position`; the answer includes this write and all earlier ones. */
                 readonly "X-Min-Position"?: string;
             };
             readonly path: {
@@ -10084,7 +10084,7 @@ export interface operations {
         readonly parameters: {
             readonly query?: never;
             readonly header?: {
-                /** @description Repeating the request with the same key gives the same answer and no second effect, for 24 hours. */
+                /** @description For 24 hours, a repeated request with the same key gets the same answer and has no second effect. */
                 readonly "Idempotency-Key"?: string;
             };
             readonly path: {
@@ -10132,7 +10132,7 @@ export interface operations {
         readonly parameters: {
             readonly query?: never;
             readonly header?: {
-                /** @description An `X-Event-Position` that the answer must have seen. */
+                /** @description An `X-Event-Position`; the answer includes this write and all earlier ones. */
                 readonly "X-Min-Position"?: string;
             };
             readonly path: {
@@ -10190,7 +10190,7 @@ export interface operations {
         readonly parameters: {
             readonly query?: never;
             readonly header?: {
-                /** @description An `X-Event-Position` that the answer must have seen. */
+                /** @description An `X-Event-Position`; the answer includes this write and all earlier ones. */
                 readonly "X-Min-Position"?: string;
             };
             readonly path: {
@@ -10233,13 +10233,13 @@ export interface operations {
     readonly listWorkflows: {
         readonly parameters: {
             readonly query?: {
-                /** @description How many to answer with: at least 1 and at most 200, else clamped. */
+                /** @description Maximum number of entries, 1 to 200; other values are clamped. */
                 readonly limit?: number;
-                /** @description From the link `next` of the page before. */
+                /** @description From the `next` link of the previous page. */
                 readonly cursor?: string;
             };
             readonly header?: {
-                /** @description An `X-Event-Position` that the answer must have seen. */
+                /** @description An `X-Event-Position`; the answer includes this write and all earlier ones. */
                 readonly "X-Min-Position"?: string;
             };
             readonly path?: never;
@@ -10305,7 +10305,7 @@ export interface operations {
         readonly parameters: {
             readonly query?: never;
             readonly header?: {
-                /** @description Repeating the request with the same key gives the same answer and no second effect, for 24 hours. */
+                /** @description For 24 hours, a repeated request with the same key gets the same answer and has no second effect. */
                 readonly "Idempotency-Key"?: string;
             };
             readonly path?: never;
@@ -10352,7 +10352,7 @@ export interface operations {
             };
         };
         readonly responses: {
-            /** @description Begin a workflow with a first draft. */
+            /** @description Create a workflow with its first draft. */
             readonly 201: {
                 headers: {
                     readonly "X-Event-Position": components["headers"]["X-Event-Position"];
@@ -10408,7 +10408,7 @@ export interface operations {
         readonly parameters: {
             readonly query?: never;
             readonly header?: {
-                /** @description An `X-Event-Position` that the answer must have seen. */
+                /** @description An `X-Event-Position`; the answer includes this write and all earlier ones. */
                 readonly "X-Min-Position"?: string;
             };
             readonly path: {
@@ -10419,7 +10419,7 @@ export interface operations {
         };
         readonly requestBody?: never;
         readonly responses: {
-            /** @description One workflow: its draft, or without a newer draft the published definition. */
+            /** @description One workflow: its newer draft, otherwise the published definition. */
             readonly 200: {
                 headers: {
                     readonly [name: string]: unknown;
@@ -10474,7 +10474,7 @@ export interface operations {
         readonly parameters: {
             readonly query?: never;
             readonly header?: {
-                /** @description Repeating the request with the same key gives the same answer and no second effect, for 24 hours. */
+                /** @description For 24 hours, a repeated request with the same key gets the same answer and has no second effect. */
                 readonly "Idempotency-Key"?: string;
             };
             readonly path: {
@@ -10523,7 +10523,7 @@ export interface operations {
             };
         };
         readonly responses: {
-            /** @description Save the next draft; what is published stays as it is. */
+            /** @description Save the next draft; the published version does not change. */
             readonly 200: {
                 headers: {
                     readonly "X-Event-Position": components["headers"]["X-Event-Position"];
@@ -10579,9 +10579,9 @@ export interface operations {
         readonly parameters: {
             readonly query?: never;
             readonly header?: {
-                /** @description Repeating the request with the same key gives the same answer and no second effect, for 24 hours. */
+                /** @description For 24 hours, a repeated request with the same key gets the same answer and has no second effect. */
                 readonly "Idempotency-Key"?: string;
-                /** @description An `X-Event-Position` that the answer must have seen. */
+                /** @description An `X-Event-Position`; the answer includes this write and all earlier ones. */
                 readonly "X-Min-Position"?: string;
             };
             readonly path: {
@@ -10592,7 +10592,7 @@ export interface operations {
         };
         readonly requestBody?: never;
         readonly responses: {
-            /** @description Publish the draft as the next version; jobs that run stay on theirs. */
+            /** @description Publish the draft as the next version; running jobs stay on their version. */
             readonly 200: {
                 headers: {
                     readonly "X-Event-Position": components["headers"]["X-Event-Position"];
@@ -10653,13 +10653,13 @@ export interface operations {
                 readonly state?: string;
                 /** @description Jobs of this workflow. */
                 readonly workflow?: string;
-                /** @description How many to answer with: at least 1 and at most 200, else clamped. */
+                /** @description Maximum number of entries, 1 to 200; other values are clamped. */
                 readonly limit?: number;
-                /** @description From the link `next` of the page before. */
+                /** @description From the `next` link of the previous page. */
                 readonly cursor?: string;
             };
             readonly header?: {
-                /** @description An `X-Event-Position` that the answer must have seen. */
+                /** @description An `X-Event-Position`; the answer includes this write and all earlier ones. */
                 readonly "X-Min-Position"?: string;
             };
             readonly path?: never;
@@ -10667,7 +10667,7 @@ export interface operations {
         };
         readonly requestBody?: never;
         readonly responses: {
-            /** @description Jobs, the one begun last first. */
+            /** @description Jobs, newest first. */
             readonly 200: {
                 headers: {
                     readonly Link: components["headers"]["Link"];
@@ -10699,7 +10699,7 @@ export interface operations {
         readonly parameters: {
             readonly query?: never;
             readonly header?: {
-                /** @description An `X-Event-Position` that the answer must have seen. */
+                /** @description An `X-Event-Position`; the answer includes this write and all earlier ones. */
                 readonly "X-Min-Position"?: string;
             };
             readonly path: {
@@ -10710,7 +10710,7 @@ export interface operations {
         };
         readonly requestBody?: never;
         readonly responses: {
-            /** @description One job, where it has been, and where the caller can take it. */
+            /** @description One job, with its history and the caller’s allowed events. */
             readonly 200: {
                 headers: {
                     readonly [name: string]: unknown;
@@ -10743,7 +10743,7 @@ export interface operations {
         readonly parameters: {
             readonly query?: never;
             readonly header?: {
-                /** @description Repeating the request with the same key gives the same answer and no second effect, for 24 hours. */
+                /** @description For 24 hours, a repeated request with the same key gets the same answer and has no second effect. */
                 readonly "Idempotency-Key"?: string;
             };
             readonly path: {
@@ -10764,7 +10764,7 @@ export interface operations {
             };
         };
         readonly responses: {
-            /** @description Move a job along a transition; the loser of a race gets a conflict. */
+            /** @description Move a job along a transition; after a lost race the answer is a conflict. */
             readonly 200: {
                 headers: {
                     readonly "X-Event-Position": components["headers"]["X-Event-Position"];
@@ -10794,7 +10794,7 @@ export interface operations {
         readonly parameters: {
             readonly query?: never;
             readonly header?: {
-                /** @description Repeating the request with the same key gives the same answer and no second effect, for 24 hours. */
+                /** @description For 24 hours, a repeated request with the same key gets the same answer and has no second effect. */
                 readonly "Idempotency-Key"?: string;
             };
             readonly path: {
@@ -10815,7 +10815,7 @@ export interface operations {
             };
         };
         readonly responses: {
-            /** @description Put a job into any other state of its workflow. */
+            /** @description Override: move a job to any other state of its workflow. */
             readonly 200: {
                 headers: {
                     readonly "X-Event-Position": components["headers"]["X-Event-Position"];
@@ -10844,13 +10844,13 @@ export interface operations {
     readonly listLinks: {
         readonly parameters: {
             readonly query?: {
-                /** @description How many to answer with: at least 1 and at most 200, else clamped. */
+                /** @description Maximum number of entries, 1 to 200; other values are clamped. */
                 readonly limit?: number;
-                /** @description From the link `next` of the page before. */
+                /** @description From the `next` link of the previous page. */
                 readonly cursor?: string;
             };
             readonly header?: {
-                /** @description An `X-Event-Position` that the answer must have seen. */
+                /** @description An `X-Event-Position`; the answer includes this write and all earlier ones. */
                 readonly "X-Min-Position"?: string;
             };
             readonly path: {
@@ -10861,7 +10861,7 @@ export interface operations {
         };
         readonly requestBody?: never;
         readonly responses: {
-            /** @description The public links of a job, newest first, ended ones too. */
+            /** @description The public links of a job, newest first, including ended ones. */
             readonly 200: {
                 headers: {
                     readonly Link: components["headers"]["Link"];
@@ -10892,7 +10892,7 @@ export interface operations {
         readonly parameters: {
             readonly query?: never;
             readonly header?: {
-                /** @description Repeating the request with the same key gives the same answer and no second effect, for 24 hours. */
+                /** @description For 24 hours, a repeated request with the same key gets the same answer and has no second effect. */
                 readonly "Idempotency-Key"?: string;
             };
             readonly path: {
@@ -10912,7 +10912,7 @@ export interface operations {
             };
         };
         readonly responses: {
-            /** @description Make a public link to a page of a job. */
+            /** @description Create a public link to the page of a job. */
             readonly 201: {
                 headers: {
                     readonly "X-Event-Position": components["headers"]["X-Event-Position"];
@@ -10946,7 +10946,7 @@ export interface operations {
         };
         readonly requestBody?: never;
         readonly responses: {
-            /** @description Revoke a public link at once; again changes nothing. */
+            /** @description Revoke a public link at once; revoking it again changes nothing. */
             readonly 204: {
                 headers: {
                     readonly "X-Event-Position": components["headers"]["X-Event-Position"];
@@ -10960,7 +10960,7 @@ export interface operations {
         readonly parameters: {
             readonly query?: never;
             readonly header?: {
-                /** @description An `X-Event-Position` that the answer must have seen. */
+                /** @description An `X-Event-Position`; the answer includes this write and all earlier ones. */
                 readonly "X-Min-Position"?: string;
             };
             readonly path: {
@@ -10971,7 +10971,7 @@ export interface operations {
         };
         readonly requestBody?: never;
         readonly responses: {
-            /** @description What a public link leads to. */
+            /** @description The job behind a public link. */
             readonly 200: {
                 headers: {
                     readonly [name: string]: unknown;
@@ -10993,13 +10993,13 @@ export interface operations {
     readonly listForms: {
         readonly parameters: {
             readonly query?: {
-                /** @description How many to answer with: at least 1 and at most 200, else clamped. */
+                /** @description Maximum number of entries, 1 to 200; other values are clamped. */
                 readonly limit?: number;
-                /** @description From the link `next` of the page before. */
+                /** @description From the `next` link of the previous page. */
                 readonly cursor?: string;
             };
             readonly header?: {
-                /** @description An `X-Event-Position` that the answer must have seen. */
+                /** @description An `X-Event-Position`; the answer includes this write and all earlier ones. */
                 readonly "X-Min-Position"?: string;
             };
             readonly path?: never;
@@ -11043,7 +11043,7 @@ export interface operations {
         readonly parameters: {
             readonly query?: never;
             readonly header?: {
-                /** @description Repeating the request with the same key gives the same answer and no second effect, for 24 hours. */
+                /** @description For 24 hours, a repeated request with the same key gets the same answer and has no second effect. */
                 readonly "Idempotency-Key"?: string;
             };
             readonly path?: never;
@@ -11069,7 +11069,7 @@ export interface operations {
             };
         };
         readonly responses: {
-            /** @description Begin a form as a draft; its fields are text, number, date, boolean and enum fields of the entity. */
+            /** @description Create a form as a draft; its fields are text, number, date, boolean and enum fields of the entity. */
             readonly 201: {
                 headers: {
                     readonly "X-Event-Position": components["headers"]["X-Event-Position"];
@@ -11103,7 +11103,7 @@ export interface operations {
         readonly parameters: {
             readonly query?: never;
             readonly header?: {
-                /** @description An `X-Event-Position` that the answer must have seen. */
+                /** @description An `X-Event-Position`; the answer includes this write and all earlier ones. */
                 readonly "X-Min-Position"?: string;
             };
             readonly path: {
@@ -11155,7 +11155,7 @@ export interface operations {
         };
         readonly requestBody?: never;
         readonly responses: {
-            /** @description Delete a form; its slug is free again, and what was submitted stays. */
+            /** @description Delete a form; its slug becomes free, and submitted records stay. */
             readonly 204: {
                 headers: {
                     readonly "X-Event-Position": components["headers"]["X-Event-Position"];
@@ -11169,7 +11169,7 @@ export interface operations {
         readonly parameters: {
             readonly query?: never;
             readonly header?: {
-                /** @description Repeating the request with the same key gives the same answer and no second effect, for 24 hours. */
+                /** @description For 24 hours, a repeated request with the same key gets the same answer and has no second effect. */
                 readonly "Idempotency-Key"?: string;
             };
             readonly path: {
@@ -11189,7 +11189,7 @@ export interface operations {
             };
         };
         readonly responses: {
-            /** @description Change a form; of a published one the change counts at once. `fields` is the full list. */
+            /** @description Change a form, a published form at once; `fields` replaces all fields. */
             readonly 200: {
                 headers: {
                     readonly "X-Event-Position": components["headers"]["X-Event-Position"];
@@ -11223,7 +11223,7 @@ export interface operations {
         readonly parameters: {
             readonly query?: never;
             readonly header?: {
-                /** @description Repeating the request with the same key gives the same answer and no second effect, for 24 hours. */
+                /** @description For 24 hours, a repeated request with the same key gets the same answer and has no second effect. */
                 readonly "Idempotency-Key"?: string;
             };
             readonly path: {
@@ -11234,7 +11234,7 @@ export interface operations {
         };
         readonly requestBody?: never;
         readonly responses: {
-            /** @description Open a form to the public, an archived one again; a published one stays as it is. */
+            /** @description Publish a draft or an archived form; publishing a published form changes nothing. */
             readonly 200: {
                 headers: {
                     readonly "X-Event-Position": components["headers"]["X-Event-Position"];
@@ -11268,7 +11268,7 @@ export interface operations {
         readonly parameters: {
             readonly query?: never;
             readonly header?: {
-                /** @description Repeating the request with the same key gives the same answer and no second effect, for 24 hours. */
+                /** @description For 24 hours, a repeated request with the same key gets the same answer and has no second effect. */
                 readonly "Idempotency-Key"?: string;
             };
             readonly path: {
@@ -11279,7 +11279,7 @@ export interface operations {
         };
         readonly requestBody?: never;
         readonly responses: {
-            /** @description Close a form, a draft too; it keeps its slug, and publishing opens it again. */
+            /** @description Archive a form or a draft; it keeps its slug and can be published again. */
             readonly 200: {
                 headers: {
                     readonly "X-Event-Position": components["headers"]["X-Event-Position"];
@@ -11354,7 +11354,7 @@ export interface operations {
         readonly parameters: {
             readonly query?: never;
             readonly header?: {
-                /** @description Repeating the request with the same key gives the same answer and no second effect, for 24 hours. */
+                /** @description For 24 hours, a repeated request with the same key gets the same answer and has no second effect. */
                 readonly "Idempotency-Key"?: string;
             };
             readonly path: {
@@ -11388,7 +11388,7 @@ export interface operations {
             };
         };
         readonly responses: {
-            /** @description Fill in a published form; the same `submission_id` again changes nothing. */
+            /** @description Submit a published form; a repeated `submission_id` changes nothing. */
             readonly 201: {
                 headers: {
                     readonly [name: string]: unknown;
@@ -11408,9 +11408,9 @@ export interface operations {
         readonly parameters: {
             readonly query?: never;
             readonly header?: {
-                /** @description Repeating the request with the same key gives the same answer and no second effect, for 24 hours. */
+                /** @description For 24 hours, a repeated request with the same key gets the same answer and has no second effect. */
                 readonly "Idempotency-Key"?: string;
-                /** @description An `X-Event-Position` that the answer must have seen. */
+                /** @description An `X-Event-Position`; the answer includes this write and all earlier ones. */
                 readonly "X-Min-Position"?: string;
             };
             readonly path?: never;
@@ -11435,7 +11435,7 @@ export interface operations {
             };
         };
         readonly responses: {
-            /** @description Decide what an operation would do to each of many records, and freeze these. */
+            /** @description Preview a bulk operation: the dry-run outcome for each selected record; freezes the selection. */
             readonly 201: {
                 headers: {
                     readonly "X-Event-Position": components["headers"]["X-Event-Position"];
@@ -11641,13 +11641,13 @@ export interface operations {
     readonly listBulkSessions: {
         readonly parameters: {
             readonly query?: {
-                /** @description How many to answer with: at least 1 and at most 200, else clamped. */
+                /** @description Maximum number of entries, 1 to 200; other values are clamped. */
                 readonly limit?: number;
-                /** @description From the link `next` of the page before. */
+                /** @description From the `next` link of the previous page. */
                 readonly cursor?: string;
             };
             readonly header?: {
-                /** @description An `X-Event-Position` that the answer must have seen. */
+                /** @description An `X-Event-Position`; the answer includes this write and all earlier ones. */
                 readonly "X-Min-Position"?: string;
             };
             readonly path?: never;
@@ -11655,7 +11655,7 @@ export interface operations {
         };
         readonly requestBody?: never;
         readonly responses: {
-            /** @description Sessions, newest first; at most 100 ids and errors of each. */
+            /** @description Bulk sessions, newest first, each with at most 100 ids and errors. */
             readonly 200: {
                 headers: {
                     readonly Link: components["headers"]["Link"];
@@ -11717,7 +11717,7 @@ export interface operations {
         readonly parameters: {
             readonly query?: never;
             readonly header?: {
-                /** @description An `X-Event-Position` that the answer must have seen. */
+                /** @description An `X-Event-Position`; the answer includes this write and all earlier ones. */
                 readonly "X-Min-Position"?: string;
             };
             readonly path: {
@@ -11794,9 +11794,9 @@ export interface operations {
         readonly parameters: {
             readonly query?: never;
             readonly header?: {
-                /** @description Repeating the request with the same key gives the same answer and no second effect, for 24 hours. */
+                /** @description For 24 hours, a repeated request with the same key gets the same answer and has no second effect. */
                 readonly "Idempotency-Key"?: string;
-                /** @description An `X-Event-Position` that the answer must have seen. */
+                /** @description An `X-Event-Position`; the answer includes this write and all earlier ones. */
                 readonly "X-Min-Position"?: string;
             };
             readonly path: {
@@ -11807,7 +11807,7 @@ export interface operations {
         };
         readonly requestBody?: never;
         readonly responses: {
-            /** @description Do what was previewed: within the request up to 999 rows, else in the background. */
+            /** @description Commit a previewed session: up to 999 rows within the request, otherwise in the background. */
             readonly 200: {
                 headers: {
                     readonly "X-Event-Position": components["headers"]["X-Event-Position"];
@@ -11868,7 +11868,7 @@ export interface operations {
                     readonly "application/json": components["schemas"]["BulkOpSession"];
                 };
             };
-            /** @description Do what was previewed: within the request up to 999 rows, else in the background. */
+            /** @description Commit a previewed session: up to 999 rows within the request, otherwise in the background. */
             readonly 202: {
                 headers: {
                     readonly "X-Event-Position": components["headers"]["X-Event-Position"];
@@ -12081,9 +12081,9 @@ export interface operations {
         readonly parameters: {
             readonly query?: never;
             readonly header?: {
-                /** @description Repeating the request with the same key gives the same answer and no second effect, for 24 hours. */
+                /** @description For 24 hours, a repeated request with the same key gets the same answer and has no second effect. */
                 readonly "Idempotency-Key"?: string;
-                /** @description An `X-Event-Position` that the answer must have seen. */
+                /** @description An `X-Event-Position`; the answer includes this write and all earlier ones. */
                 readonly "X-Min-Position"?: string;
             };
             readonly path: {
@@ -12094,7 +12094,7 @@ export interface operations {
         };
         readonly requestBody?: never;
         readonly responses: {
-            /** @description Give up a session that was previewed. */
+            /** @description Cancel a previewed session. */
             readonly 200: {
                 headers: {
                     readonly "X-Event-Position": components["headers"]["X-Event-Position"];
@@ -12144,7 +12144,7 @@ export interface operations {
         readonly parameters: {
             readonly query?: never;
             readonly header?: {
-                /** @description An `X-Event-Position` that the answer must have seen. */
+                /** @description An `X-Event-Position`; the answer includes this write and all earlier ones. */
                 readonly "X-Min-Position"?: string;
             };
             readonly path: {
@@ -12155,7 +12155,7 @@ export interface operations {
         };
         readonly requestBody?: never;
         readonly responses: {
-            /** @description All per-row errors in the order of the preview: those of the commit once it has ended. */
+            /** @description All errors of rows in the order of the preview; after the commit has ended, its errors. */
             readonly 200: {
                 headers: {
                     readonly [name: string]: unknown;
@@ -12173,13 +12173,13 @@ export interface operations {
     readonly listAccounts: {
         readonly parameters: {
             readonly query?: {
-                /** @description How many to answer with: at least 1 and at most 200, else clamped. */
+                /** @description Maximum number of entries, 1 to 200; other values are clamped. */
                 readonly limit?: number;
-                /** @description From the link `next` of the page before. */
+                /** @description From the `next` link of the previous page. */
                 readonly cursor?: string;
             };
             readonly header?: {
-                /** @description An `X-Event-Position` that the answer must have seen. */
+                /** @description An `X-Event-Position`; the answer includes this write and all earlier ones. */
                 readonly "X-Min-Position"?: string;
             };
             readonly path?: never;
@@ -12223,7 +12223,7 @@ export interface operations {
         readonly parameters: {
             readonly query?: never;
             readonly header?: {
-                /** @description Repeating the request with the same key gives the same answer and no second effect, for 24 hours. */
+                /** @description For 24 hours, a repeated request with the same key gets the same answer and has no second effect. */
                 readonly "Idempotency-Key"?: string;
             };
             readonly path?: never;
@@ -12242,7 +12242,7 @@ export interface operations {
             };
         };
         readonly responses: {
-            /** @description Open an account; codes are unique without regard to case. */
+            /** @description Create an account; codes are unique, ignoring case. */
             readonly 201: {
                 headers: {
                     readonly "X-Event-Position": components["headers"]["X-Event-Position"];
@@ -12268,7 +12268,7 @@ export interface operations {
         readonly parameters: {
             readonly query?: never;
             readonly header?: {
-                /** @description An `X-Event-Position` that the answer must have seen. */
+                /** @description An `X-Event-Position`; the answer includes this write and all earlier ones. */
                 readonly "X-Min-Position"?: string;
             };
             readonly path: {
@@ -12279,7 +12279,7 @@ export interface operations {
         };
         readonly requestBody?: never;
         readonly responses: {
-            /** @description One account; its code in any case. */
+            /** @description One account; upper and lower case of the code are equal. */
             readonly 200: {
                 headers: {
                     readonly [name: string]: unknown;
@@ -12304,7 +12304,7 @@ export interface operations {
         readonly parameters: {
             readonly query?: never;
             readonly header?: {
-                /** @description Repeating the request with the same key gives the same answer and no second effect, for 24 hours. */
+                /** @description For 24 hours, a repeated request with the same key gets the same answer and has no second effect. */
                 readonly "Idempotency-Key"?: string;
             };
             readonly path: {
@@ -12324,7 +12324,7 @@ export interface operations {
             };
         };
         readonly responses: {
-            /** @description Rename, recategorize or deactivate an account; code and type stay once a line was posted. */
+            /** @description Change an account; code and type cannot change after a line was posted. */
             readonly 200: {
                 headers: {
                     readonly "X-Event-Position": components["headers"]["X-Event-Position"];
@@ -12350,7 +12350,7 @@ export interface operations {
         readonly parameters: {
             readonly query?: never;
             readonly header?: {
-                /** @description An `X-Event-Position` that the answer must have seen. */
+                /** @description An `X-Event-Position`; the answer includes this write and all earlier ones. */
                 readonly "X-Min-Position"?: string;
             };
             readonly path?: never;
@@ -12358,7 +12358,7 @@ export interface operations {
         };
         readonly requestBody?: never;
         readonly responses: {
-            /** @description Through which day the ledger is locked. */
+            /** @description The day through which the ledger is locked. */
             readonly 200: {
                 headers: {
                     readonly [name: string]: unknown;
@@ -12378,7 +12378,7 @@ export interface operations {
         readonly parameters: {
             readonly query?: never;
             readonly header?: {
-                /** @description Repeating the request with the same key gives the same answer and no second effect, for 24 hours. */
+                /** @description For 24 hours, a repeated request with the same key gets the same answer and has no second effect. */
                 readonly "Idempotency-Key"?: string;
             };
             readonly path?: never;
@@ -12395,7 +12395,7 @@ export interface operations {
             };
         };
         readonly responses: {
-            /** @description Lock the ledger through a day, or unlock it; nothing is posted on it or before. */
+            /** @description Lock the ledger through a day, inclusive, or unlock it. */
             readonly 200: {
                 headers: {
                     readonly "X-Event-Position": components["headers"]["X-Event-Position"];
@@ -12423,13 +12423,13 @@ export interface operations {
                 readonly to?: string;
                 /** @description With a line on this account. */
                 readonly account?: string;
-                /** @description How many to answer with: at least 1 and at most 200, else clamped. */
+                /** @description Maximum number of entries, 1 to 200; other values are clamped. */
                 readonly limit?: number;
-                /** @description From the link `next` of the page before. */
+                /** @description From the `next` link of the previous page. */
                 readonly cursor?: string;
             };
             readonly header?: {
-                /** @description An `X-Event-Position` that the answer must have seen. */
+                /** @description An `X-Event-Position`; the answer includes this write and all earlier ones. */
                 readonly "X-Min-Position"?: string;
             };
             readonly path?: never;
@@ -12437,7 +12437,7 @@ export interface operations {
         };
         readonly requestBody?: never;
         readonly responses: {
-            /** @description Entries, newest date first; both ends of a range are in. */
+            /** @description Entries, newest date first; `from` and `to` are inclusive. */
             readonly 200: {
                 headers: {
                     readonly Link: components["headers"]["Link"];
@@ -12488,7 +12488,7 @@ export interface operations {
         readonly parameters: {
             readonly query?: never;
             readonly header?: {
-                /** @description Repeating the request with the same key gives the same answer and no second effect, for 24 hours. */
+                /** @description For 24 hours, a repeated request with the same key gets the same answer and has no second effect. */
                 readonly "Idempotency-Key"?: string;
             };
             readonly path?: never;
@@ -12564,7 +12564,7 @@ export interface operations {
         readonly parameters: {
             readonly query?: never;
             readonly header?: {
-                /** @description An `X-Event-Position` that the answer must have seen. */
+                /** @description An `X-Event-Position`; the answer includes this write and all earlier ones. */
                 readonly "X-Min-Position"?: string;
             };
             readonly path: {
@@ -12645,7 +12645,7 @@ export interface operations {
         readonly parameters: {
             readonly query?: never;
             readonly header?: {
-                /** @description Repeating the request with the same key gives the same answer and no second effect, for 24 hours. */
+                /** @description For 24 hours, a repeated request with the same key gets the same answer and has no second effect. */
                 readonly "Idempotency-Key"?: string;
             };
             readonly path: {
@@ -12713,7 +12713,7 @@ export interface operations {
         readonly parameters: {
             readonly query?: never;
             readonly header?: {
-                /** @description Repeating the request with the same key gives the same answer and no second effect, for 24 hours. */
+                /** @description For 24 hours, a repeated request with the same key gets the same answer and has no second effect. */
                 readonly "Idempotency-Key"?: string;
             };
             readonly path: {
@@ -12724,7 +12724,7 @@ export interface operations {
         };
         readonly requestBody?: never;
         readonly responses: {
-            /** @description Post a draft: it gets the next number and stays as it is for ever. */
+            /** @description Post a draft: it gets the next number and becomes immutable. */
             readonly 200: {
                 headers: {
                     readonly "X-Event-Position": components["headers"]["X-Event-Position"];
@@ -12773,7 +12773,7 @@ export interface operations {
         readonly parameters: {
             readonly query?: never;
             readonly header?: {
-                /** @description Repeating the request with the same key gives the same answer and no second effect, for 24 hours. */
+                /** @description For 24 hours, a repeated request with the same key gets the same answer and has no second effect. */
                 readonly "Idempotency-Key"?: string;
             };
             readonly path: {
@@ -12793,7 +12793,7 @@ export interface operations {
             };
         };
         readonly responses: {
-            /** @description Reverse a posted entry by its mirror, which is posted at once. */
+            /** @description Reverse a posted entry: posts a mirror entry at once. */
             readonly 201: {
                 headers: {
                     readonly "X-Event-Position": components["headers"]["X-Event-Position"];
@@ -12843,13 +12843,13 @@ export interface operations {
     readonly listPostingRules: {
         readonly parameters: {
             readonly query?: {
-                /** @description How many to answer with: at least 1 and at most 200, else clamped. */
+                /** @description Maximum number of entries, 1 to 200; other values are clamped. */
                 readonly limit?: number;
-                /** @description From the link `next` of the page before. */
+                /** @description From the `next` link of the previous page. */
                 readonly cursor?: string;
             };
             readonly header?: {
-                /** @description An `X-Event-Position` that the answer must have seen. */
+                /** @description An `X-Event-Position`; the answer includes this write and all earlier ones. */
                 readonly "X-Min-Position"?: string;
             };
             readonly path?: never;
@@ -12903,7 +12903,7 @@ export interface operations {
         readonly parameters: {
             readonly query?: never;
             readonly header?: {
-                /** @description Repeating the request with the same key gives the same answer and no second effect, for 24 hours. */
+                /** @description For 24 hours, a repeated request with the same key gets the same answer and has no second effect. */
                 readonly "Idempotency-Key"?: string;
             };
             readonly path?: never;
@@ -12939,7 +12939,7 @@ export interface operations {
             };
         };
         readonly responses: {
-            /** @description A rule that makes an entry of each event of its kind from now on. */
+            /** @description Create a posting rule, which makes an entry of each later event of its source. */
             readonly 201: {
                 headers: {
                     readonly "X-Event-Position": components["headers"]["X-Event-Position"];
@@ -12983,7 +12983,7 @@ export interface operations {
         readonly parameters: {
             readonly query?: never;
             readonly header?: {
-                /** @description An `X-Event-Position` that the answer must have seen. */
+                /** @description An `X-Event-Position`; the answer includes this write and all earlier ones. */
                 readonly "X-Min-Position"?: string;
             };
             readonly path?: never;
@@ -12991,7 +12991,7 @@ export interface operations {
         };
         readonly requestBody?: never;
         readonly responses: {
-            /** @description What rules can be made for, and what the payload of each kind holds. */
+            /** @description Sources of posting rules, with the payload of each. */
             readonly 200: {
                 headers: {
                     readonly [name: string]: unknown;
@@ -13164,7 +13164,7 @@ export interface operations {
         readonly parameters: {
             readonly query?: never;
             readonly header?: {
-                /** @description An `X-Event-Position` that the answer must have seen. */
+                /** @description An `X-Event-Position`; the answer includes this write and all earlier ones. */
                 readonly "X-Min-Position"?: string;
             };
             readonly path: {
@@ -13218,7 +13218,7 @@ export interface operations {
         readonly parameters: {
             readonly query?: never;
             readonly header?: {
-                /** @description Repeating the request with the same key gives the same answer and no second effect, for 24 hours. */
+                /** @description For 24 hours, a repeated request with the same key gets the same answer and has no second effect. */
                 readonly "Idempotency-Key"?: string;
             };
             readonly path: {
@@ -13238,7 +13238,7 @@ export interface operations {
             };
         };
         readonly responses: {
-            /** @description Change a rule, or switch it on or off; equal values change nothing. */
+            /** @description Change, activate or deactivate a rule; equal values change nothing. */
             readonly 200: {
                 headers: {
                     readonly "X-Event-Position": components["headers"]["X-Event-Position"];
@@ -13282,7 +13282,7 @@ export interface operations {
         readonly parameters: {
             readonly query?: never;
             readonly header?: {
-                /** @description Repeating the request with the same key gives the same answer and no second effect, for 24 hours. */
+                /** @description For 24 hours, a repeated request with the same key gets the same answer and has no second effect. */
                 readonly "Idempotency-Key"?: string;
             };
             readonly path: {
@@ -13304,7 +13304,7 @@ export interface operations {
             };
         };
         readonly responses: {
-            /** @description What the rule would make of a payload now; nothing is saved. */
+            /** @description Dry-run: the entry that the rule would make of a payload; nothing is saved. */
             readonly 200: {
                 headers: {
                     readonly "X-Event-Position": components["headers"]["X-Event-Position"];
@@ -13352,13 +13352,13 @@ export interface operations {
     readonly listPostingFailures: {
         readonly parameters: {
             readonly query?: {
-                /** @description How many to answer with: at least 1 and at most 200, else clamped. */
+                /** @description Maximum number of entries, 1 to 200; other values are clamped. */
                 readonly limit?: number;
-                /** @description From the link `next` of the page before. */
+                /** @description From the `next` link of the previous page. */
                 readonly cursor?: string;
             };
             readonly header?: {
-                /** @description An `X-Event-Position` that the answer must have seen. */
+                /** @description An `X-Event-Position`; the answer includes this write and all earlier ones. */
                 readonly "X-Min-Position"?: string;
             };
             readonly path?: never;
@@ -13366,7 +13366,7 @@ export interface operations {
         };
         readonly requestBody?: never;
         readonly responses: {
-            /** @description Events that a rule could not be applied to, newest first. */
+            /** @description Posting failures: events to which a rule could not be applied, newest first. */
             readonly 200: {
                 headers: {
                     readonly Link: components["headers"]["Link"];
@@ -13396,7 +13396,7 @@ export interface operations {
         readonly parameters: {
             readonly query?: never;
             readonly header?: {
-                /** @description Repeating the request with the same key gives the same answer and no second effect, for 24 hours. */
+                /** @description For 24 hours, a repeated request with the same key gets the same answer and has no second effect. */
                 readonly "Idempotency-Key"?: string;
             };
             readonly path: {
@@ -13407,7 +13407,7 @@ export interface operations {
         };
         readonly requestBody?: never;
         readonly responses: {
-            /** @description Apply the rule as it is now to the event; the answer says whether it is resolved. */
+            /** @description Retry a posting failure with the current rule; the answer says whether it is resolved. */
             readonly 200: {
                 headers: {
                     readonly "X-Event-Position": components["headers"]["X-Event-Position"];
@@ -13439,13 +13439,13 @@ export interface operations {
                 readonly from?: string;
                 /** @description Last day. */
                 readonly to?: string;
-                /** @description Default: the tenant’s. */
+                /** @description Default: the currency of the tenant. */
                 readonly currency?: string;
-                /** @description The report as it stood at this place in the log: what was recorded later is not in it. */
+                /** @description The report as of this position in the log: later events are not included. */
                 readonly as_of_position?: string;
             };
             readonly header?: {
-                /** @description An `X-Event-Position` that the answer must have seen. */
+                /** @description An `X-Event-Position`; the answer includes this write and all earlier ones. */
                 readonly "X-Min-Position"?: string;
             };
             readonly path?: never;
@@ -13453,7 +13453,7 @@ export interface operations {
         };
         readonly requestBody?: never;
         readonly responses: {
-            /** @description Opening, movement and closing of every account that has any, through today unless said otherwise. */
+            /** @description Trial balance: opening, movement and closing of each account with movements, by default through today. */
             readonly 200: {
                 headers: {
                     readonly [name: string]: unknown;
@@ -13511,13 +13511,13 @@ export interface operations {
                 readonly from?: string;
                 /** @description Last day. */
                 readonly to?: string;
-                /** @description Default: the tenant’s. */
+                /** @description Default: the currency of the tenant. */
                 readonly currency?: string;
-                /** @description The report as it stood at this place in the log: what was recorded later is not in it. */
+                /** @description The report as of this position in the log: later events are not included. */
                 readonly as_of_position?: string;
             };
             readonly header?: {
-                /** @description An `X-Event-Position` that the answer must have seen. */
+                /** @description An `X-Event-Position`; the answer includes this write and all earlier ones. */
                 readonly "X-Min-Position"?: string;
             };
             readonly path?: never;
@@ -13525,7 +13525,7 @@ export interface operations {
         };
         readonly requestBody?: never;
         readonly responses: {
-            /** @description Revenue and expenses, of this calendar year to today unless said otherwise. */
+            /** @description Income statement: revenue and expenses, by default of this calendar year through today. */
             readonly 200: {
                 headers: {
                     readonly [name: string]: unknown;
@@ -13559,13 +13559,13 @@ export interface operations {
             readonly query?: {
                 /** @description Last day. */
                 readonly as_of?: string;
-                /** @description Default: the tenant’s. */
+                /** @description Default: the currency of the tenant. */
                 readonly currency?: string;
-                /** @description The report as it stood at this place in the log: what was recorded later is not in it. */
+                /** @description The report as of this position in the log: later events are not included. */
                 readonly as_of_position?: string;
             };
             readonly header?: {
-                /** @description An `X-Event-Position` that the answer must have seen. */
+                /** @description An `X-Event-Position`; the answer includes this write and all earlier ones. */
                 readonly "X-Min-Position"?: string;
             };
             readonly path?: never;
@@ -13573,7 +13573,7 @@ export interface operations {
         };
         readonly requestBody?: never;
         readonly responses: {
-            /** @description Assets, liabilities and equity with current earnings, as of today unless said otherwise. */
+            /** @description Balance sheet: assets, liabilities and equity with current earnings, by default as of today. */
             readonly 200: {
                 headers: {
                     readonly [name: string]: unknown;
@@ -13617,7 +13617,7 @@ export interface operations {
                 readonly account?: string;
             };
             readonly header?: {
-                /** @description An `X-Event-Position` that the answer must have seen. */
+                /** @description An `X-Event-Position`; the answer includes this write and all earlier ones. */
                 readonly "X-Min-Position"?: string;
             };
             readonly path?: never;
@@ -13625,7 +13625,7 @@ export interface operations {
         };
         readonly requestBody?: never;
         readonly responses: {
-            /** @description Entries as CSV, a row for each line, newest date first; amounts in minor units. */
+            /** @description Entries as CSV, one row for each line, newest date first; amounts in minor units. */
             readonly 200: {
                 headers: {
                     readonly [name: string]: unknown;
@@ -13654,13 +13654,13 @@ export interface operations {
                 readonly from?: string;
                 /** @description Last day. */
                 readonly to?: string;
-                /** @description Default: the tenant’s. */
+                /** @description Default: the currency of the tenant. */
                 readonly currency?: string;
-                /** @description The report as it stood at this place in the log: what was recorded later is not in it. */
+                /** @description The report as of this position in the log: later events are not included. */
                 readonly as_of_position?: string;
             };
             readonly header?: {
-                /** @description An `X-Event-Position` that the answer must have seen. */
+                /** @description An `X-Event-Position`; the answer includes this write and all earlier ones. */
                 readonly "X-Min-Position"?: string;
             };
             readonly path?: never;
@@ -13689,7 +13689,7 @@ export interface operations {
         readonly parameters: {
             readonly query?: never;
             readonly header?: {
-                /** @description An `X-Event-Position` that the answer must have seen. */
+                /** @description An `X-Event-Position`; the answer includes this write and all earlier ones. */
                 readonly "X-Min-Position"?: string;
             };
             readonly path?: never;
@@ -13726,13 +13726,13 @@ export interface operations {
     readonly listWebhooks: {
         readonly parameters: {
             readonly query?: {
-                /** @description How many to answer with: at least 1 and at most 200, else clamped. */
+                /** @description Maximum number of entries, 1 to 200; other values are clamped. */
                 readonly limit?: number;
-                /** @description From the link `next` of the page before. */
+                /** @description From the `next` link of the previous page. */
                 readonly cursor?: string;
             };
             readonly header?: {
-                /** @description An `X-Event-Position` that the answer must have seen. */
+                /** @description An `X-Event-Position`; the answer includes this write and all earlier ones. */
                 readonly "X-Min-Position"?: string;
             };
             readonly path?: never;
@@ -13774,7 +13774,7 @@ export interface operations {
         readonly parameters: {
             readonly query?: never;
             readonly header?: {
-                /** @description Repeating the request with the same key gives the same answer and no second effect, for 24 hours. */
+                /** @description For 24 hours, a repeated request with the same key gets the same answer and has no second effect. */
                 readonly "Idempotency-Key"?: string;
             };
             readonly path?: never;
@@ -13795,7 +13795,7 @@ export interface operations {
             };
         };
         readonly responses: {
-            /** @description Subscribe a URL to events; the answer holds the signing secret, once. */
+            /** @description Subscribe a URL to events; only this answer contains the signing secret. */
             readonly 201: {
                 headers: {
                     readonly "X-Event-Position": components["headers"]["X-Event-Position"];
@@ -13828,7 +13828,7 @@ export interface operations {
         readonly parameters: {
             readonly query?: never;
             readonly header?: {
-                /** @description An `X-Event-Position` that the answer must have seen. */
+                /** @description An `X-Event-Position`; the answer includes this write and all earlier ones. */
                 readonly "X-Min-Position"?: string;
             };
             readonly path: {
@@ -13878,7 +13878,7 @@ export interface operations {
         };
         readonly requestBody?: never;
         readonly responses: {
-            /** @description Delete a subscription; what waits to be delivered is dropped. */
+            /** @description Delete a subscription and its pending deliveries. */
             readonly 204: {
                 headers: {
                     readonly "X-Event-Position": components["headers"]["X-Event-Position"];
@@ -13892,7 +13892,7 @@ export interface operations {
         readonly parameters: {
             readonly query?: never;
             readonly header?: {
-                /** @description Repeating the request with the same key gives the same answer and no second effect, for 24 hours. */
+                /** @description For 24 hours, a repeated request with the same key gets the same answer and has no second effect. */
                 readonly "Idempotency-Key"?: string;
             };
             readonly path: {
@@ -13912,7 +13912,7 @@ export interface operations {
             };
         };
         readonly responses: {
-            /** @description Change URL, events or description, pause, or make active again; equal values change nothing. */
+            /** @description Change, pause or resume a subscription; equal values change nothing. */
             readonly 200: {
                 headers: {
                     readonly "X-Event-Position": components["headers"]["X-Event-Position"];
@@ -13943,7 +13943,7 @@ export interface operations {
         readonly parameters: {
             readonly query?: never;
             readonly header?: {
-                /** @description Repeating the request with the same key gives the same answer and no second effect, for 24 hours. */
+                /** @description For 24 hours, a repeated request with the same key gets the same answer and has no second effect. */
                 readonly "Idempotency-Key"?: string;
             };
             readonly path: {
@@ -13954,7 +13954,7 @@ export interface operations {
         };
         readonly requestBody?: never;
         readonly responses: {
-            /** @description A new signing secret, shown once; the one before signs a second header for a while. */
+            /** @description Rotate the signing secret; the new one is shown once, and the previous one signs a second header for 24 hours. */
             readonly 200: {
                 headers: {
                     readonly "X-Event-Position": components["headers"]["X-Event-Position"];
@@ -13985,9 +13985,9 @@ export interface operations {
     readonly listWebhookDeliveries: {
         readonly parameters: {
             readonly query?: {
-                /** @description How many to answer with: at least 1 and at most 200, else clamped. */
+                /** @description Maximum number of entries, 1 to 200; other values are clamped. */
                 readonly limit?: number;
-                /** @description From the link `next` of the page before. */
+                /** @description From the `next` link of the previous page. */
                 readonly cursor?: string;
                 /** @description Only of this status. */
                 readonly status?: "pending" | "delivered" | "failed" | "dead";
@@ -13997,7 +13997,7 @@ export interface operations {
                 readonly from?: string;
             };
             readonly header?: {
-                /** @description An `X-Event-Position` that the answer must have seen. */
+                /** @description An `X-Event-Position`; the answer includes this write and all earlier ones. */
                 readonly "X-Min-Position"?: string;
             };
             readonly path: {
@@ -14050,7 +14050,7 @@ export interface operations {
         readonly parameters: {
             readonly query?: never;
             readonly header?: {
-                /** @description An `X-Event-Position` that the answer must have seen. */
+                /** @description An `X-Event-Position`; the answer includes this write and all earlier ones. */
                 readonly "X-Min-Position"?: string;
             };
             readonly path: {
@@ -14101,7 +14101,7 @@ export interface operations {
         readonly parameters: {
             readonly query?: never;
             readonly header?: {
-                /** @description Repeating the request with the same key gives the same answer and no second effect, for 24 hours. */
+                /** @description For 24 hours, a repeated request with the same key gets the same answer and has no second effect. */
                 readonly "Idempotency-Key"?: string;
             };
             readonly path: {
@@ -14133,7 +14133,7 @@ export interface operations {
         readonly parameters: {
             readonly query?: never;
             readonly header?: {
-                /** @description Repeating the request with the same key gives the same answer and no second effect, for 24 hours. */
+                /** @description For 24 hours, a repeated request with the same key gets the same answer and has no second effect. */
                 readonly "Idempotency-Key"?: string;
             };
             readonly path: {
@@ -14144,7 +14144,7 @@ export interface operations {
         };
         readonly requestBody?: never;
         readonly responses: {
-            /** @description Try each delivery of the dead-letter log once more, oldest first, one after the other. */
+            /** @description Replay the dead-letter log: each delivery once, oldest first, one after the other. */
             readonly 202: {
                 headers: {
                     readonly "X-Event-Position": components["headers"]["X-Event-Position"];
@@ -14165,7 +14165,7 @@ export interface operations {
         readonly parameters: {
             readonly query?: never;
             readonly header?: {
-                /** @description Repeating the request with the same key gives the same answer and no second effect, for 24 hours. */
+                /** @description For 24 hours, a repeated request with the same key gets the same answer and has no second effect. */
                 readonly "Idempotency-Key"?: string;
             };
             readonly path: {
@@ -14176,7 +14176,7 @@ export interface operations {
         };
         readonly requestBody?: never;
         readonly responses: {
-            /** @description Send a delivery once more: the same bytes, signed with the present secret. */
+            /** @description Replay a delivery: the same bytes, signed with the current secret. */
             readonly 202: {
                 headers: {
                     readonly "X-Event-Position": components["headers"]["X-Event-Position"];
@@ -14197,7 +14197,7 @@ export interface operations {
         readonly parameters: {
             readonly query?: never;
             readonly header?: {
-                /** @description Repeating the request with the same key gives the same answer and no second effect, for 24 hours. */
+                /** @description For 24 hours, a repeated request with the same key gets the same answer and has no second effect. */
                 readonly "Idempotency-Key"?: string;
             };
             readonly path?: never;
@@ -14255,7 +14255,7 @@ export interface operations {
         readonly parameters: {
             readonly query?: never;
             readonly header?: {
-                /** @description Repeating the request with the same key gives the same answer and no second effect, for 24 hours. */
+                /** @description For 24 hours, a repeated request with the same key gets the same answer and has no second effect. */
                 readonly "Idempotency-Key"?: string;
             };
             readonly path?: never;
@@ -14263,7 +14263,7 @@ export interface operations {
         };
         readonly requestBody?: never;
         readonly responses: {
-            /** @description Bring every record and text attachment into the assistant’s corpus. */
+            /** @description Add all records and text attachments to the assistant’s corpus. */
             readonly 200: {
                 headers: {
                     readonly "X-Event-Position": components["headers"]["X-Event-Position"];
@@ -14291,7 +14291,7 @@ export interface operations {
         };
         readonly requestBody?: never;
         readonly responses: {
-            /** @description Says that the process runs. */
+            /** @description Liveness: whether the process runs. */
             readonly 200: {
                 headers: {
                     readonly [name: string]: unknown;
@@ -14316,7 +14316,7 @@ export interface operations {
         };
         readonly requestBody?: never;
         readonly responses: {
-            /** @description Says that the stores are reached and whether the read models have caught up. */
+            /** @description Readiness: whether the stores are reachable and the read models have caught up. */
             readonly 200: {
                 headers: {
                     readonly [name: string]: unknown;
@@ -14349,7 +14349,7 @@ export interface operations {
         };
         readonly requestBody?: never;
         readonly responses: {
-            /** @description Names the build that runs. */
+            /** @description The version of the running build. */
             readonly 200: {
                 headers: {
                     readonly [name: string]: unknown;
@@ -14525,7 +14525,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description A failure, like every other status: the delivery is tried again. */
+            /** @description A failure, like every other status: the delivery is retried. */
             readonly "4XX": {
                 headers: {
                     readonly [name: string]: unknown;
@@ -14592,7 +14592,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description A failure, like every other status: the delivery is tried again. */
+            /** @description A failure, like every other status: the delivery is retried. */
             readonly "4XX": {
                 headers: {
                     readonly [name: string]: unknown;
@@ -14655,7 +14655,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description A failure, like every other status: the delivery is tried again. */
+            /** @description A failure, like every other status: the delivery is retried. */
             readonly "4XX": {
                 headers: {
                     readonly [name: string]: unknown;
@@ -14719,7 +14719,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description A failure, like every other status: the delivery is tried again. */
+            /** @description A failure, like every other status: the delivery is retried. */
             readonly "4XX": {
                 headers: {
                     readonly [name: string]: unknown;
@@ -14786,7 +14786,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description A failure, like every other status: the delivery is tried again. */
+            /** @description A failure, like every other status: the delivery is retried. */
             readonly "4XX": {
                 headers: {
                     readonly [name: string]: unknown;
@@ -14850,7 +14850,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description A failure, like every other status: the delivery is tried again. */
+            /** @description A failure, like every other status: the delivery is retried. */
             readonly "4XX": {
                 headers: {
                     readonly [name: string]: unknown;
@@ -14907,7 +14907,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description A failure, like every other status: the delivery is tried again. */
+            /** @description A failure, like every other status: the delivery is retried. */
             readonly "4XX": {
                 headers: {
                     readonly [name: string]: unknown;

@@ -54,10 +54,10 @@ const answer = z
         score: z.number().min(0).max(1),
         entity_name: z
           .string()
-          .meta({ description: 'Of the record; for an attachment of the record it belongs to.' }),
+          .meta({ description: 'The entity of the record; for an attachment, the entity of its record.' }),
         record_id: z
           .string()
-          .meta({ description: 'The record to link to: the source or the attachment’s record.' }),
+          .meta({ description: 'The record to link to: the source itself or the record of the attachment.' }),
         title: z.string().meta({ description: 'The entity and the record’s name, or the name of the file.' }),
         excerpt: z.string().meta({ description: `The passage’s beginning, at most ${EXCERPT} characters.` }),
       }),
@@ -76,8 +76,8 @@ export const assistantRoutes = (deps: Deps): Route[] =>
         operationId: 'askAssistant',
         summary: 'Ask a question about the tenant’s records and attachments',
         description:
-          'The answer rests on the records and text files of the tenant only, and names its sources. The ' +
-          'caller keeps the conversation and sends it as `history`.',
+          'The answer uses only records and text files of the tenant, and names its sources. The caller ' +
+          'keeps the conversation and sends it as `history`.',
         body: z.object({
           message: text({ max: MAX_QUESTION }),
           history: listOf(z.object({ role: z.enum(['user', 'assistant']), content: z.string() }), {
@@ -97,14 +97,14 @@ export const assistantRoutes = (deps: Deps): Route[] =>
         path: `${BASE}/rag/backfill`,
         operationId: 'backfillCorpus',
         expensive: true,
-        summary: 'Bring every record and text attachment into the assistant’s corpus',
+        summary: 'Add all records and text attachments to the assistant’s corpus',
         description:
-          'Needed once, when a tenant has got the assistant; later changes come in by themselves. A second ' +
+          'Needed once, after a tenant got the assistant; later changes are added automatically. A second ' +
           'run changes nothing.',
         responses: {
           200: z
             .object({ added: z.number().int(), updated: z.number().int(), skipped: z.number().int() })
-            .meta({ id: 'BackfillCounts', description: 'Sources, by what was done with them.' }),
+            .meta({ id: 'BackfillCounts', description: 'Number of sources by outcome.' }),
         },
         errors: ['embedding_model_unavailable'],
         handle: async ({ principal }) => ok(await deps.backfills.run(principal.tenantId)),

@@ -36,10 +36,10 @@ export const auditProofRoutes = (deps: Deps): Route[] =>
       operationId: 'getAuditProof',
       expensive: true,
       summary:
-        'The head of all streams as it is now, signed; with `Accept: application/x-ndjson` also the heads it is over',
+        'The current signed head of all streams; with `Accept: application/x-ndjson` also the last hash of each stream',
       description:
         'The proof covers the last hash of every stream. `npm run verify` checks an export against it ' +
-        'without the server. `Accept: application/x-ndjson` streams the hashes as well.',
+        'without the server. `Accept: application/x-ndjson` also streams the hashes.',
       responses: { 200: proof },
       produces: NDJSON,
       errors: ['read_model_behind'],

@@ -27,7 +27,7 @@ const line = z
     actor: z.object({
       kind: metadataSchema.shape.actor.shape.kind,
       id: z.string(),
-      email: z.string().meta({ description: 'As it is now; empty where there is none.' }),
+      email: z.string().meta({ description: 'The current e-mail; empty if there is none.' }),
     }),
     impersonated_by: z.string().optional(),
     action: z.string(),
@@ -40,9 +40,9 @@ const line = z
 const pastState = z
   .object({
     stream: z.string(),
-    revision: z.int().meta({ description: 'Of the last event that counts.' }),
+    revision: z.int().meta({ description: 'Revision of the last event that this state includes.' }),
     position,
-    at: timestamp.meta({ description: 'When that event occurred.' }),
+    at: timestamp.meta({ description: 'Time of that event.' }),
     state: z.unknown().meta({ description: 'Without credentials; an erased text reads `[erased]`.' }),
   })
   .meta({ id: 'PastState' });
@@ -55,12 +55,13 @@ const auditedEvent = z
     id: z.string(),
     type: z.string(),
     data: z.record(z.string(), z.unknown()).nullable().meta({
-      description: 'Opened: an erased text reads `[erased]`, a credential `[secret]`. Null: damaged.',
+      description:
+        'Decrypted; an erased text reads `[erased]`, a credential `[secret]`. Null if the stored text is damaged.',
     }),
     metadata: metadataSchema.loose().or(z.record(z.string(), z.unknown())).nullable(),
     sealed: z
       .object({ data: z.string(), metadata: z.string() })
-      .meta({ description: 'The exact stored texts, which the hash chain is over.' }),
+      .meta({ description: 'The stored texts, exactly as the hash chain covers them.' }),
   })
   .meta({ id: 'AuditedEvent' });
 
@@ -87,15 +88,16 @@ export const auditRoutes = (deps: Deps): Route[] =>
       method: 'get',
       path: '/api/v1/tenant/audit/event-log',
       operationId: 'listEventLog',
-      summary: 'Who did what, newest first: a line per event, and per request under impersonation',
+      summary:
+        'The event log for auditors, newest first: one line for each event and for each request during an impersonation',
       description:
         'Each line names the actor, the action and the subject. Filter by `actor`, `action`, `from` and ' +
         '`to`.',
       query: pageQuery.extend({
         actor: word.meta({ description: 'Id of an actor.' }),
-        action: word.meta({ description: 'As it stands in the lines.' }),
-        from: instant.optional().meta({ description: 'Lines since then.' }),
-        to: instant.optional().meta({ description: 'Lines before then.' }),
+        action: word.meta({ description: 'An action, as the lines show it.' }),
+        from: instant.optional().meta({ description: 'Lines at this instant or later.' }),
+        to: instant.optional().meta({ description: 'Lines before this instant.' }),
       }),
       responses: { 200: z.array(line) },
       handle: async ({ principal, query: { cursor: given, ...query } }) => {
@@ -111,14 +113,13 @@ export const auditRoutes = (deps: Deps): Route[] =>
       method: 'get',
       path: '/api/v1/tenant/audit/streams/:stream/state',
       operationId: 'readStreamState',
-      summary:
-        'A stream’s state as it stood at a place in the log or at an instant; as it is unless said otherwise',
+      summary: 'The past state of a stream at a position or an instant; the current state by default',
       description:
         'Folds the stream up to `at`, a position or an instant, and shows the state of the aggregate then.',
       params: z.object({ stream: z.string().max(1000) }),
       query: z.object({
         at: z.string().max(200).optional().meta({
-          description: 'A position, or an instant (RFC 3339). What happened at that very instant counts.',
+          description: 'A position, or an instant (RFC 3339). Events at exactly that instant are included.',
         }),
       }),
       responses: { 200: pastState },
@@ -138,18 +139,20 @@ export const auditRoutes = (deps: Deps): Route[] =>
       operationId: 'listAuditEvents',
       expensive: true,
       summary:
-        'Events in the order of the log, in pages; with `Accept: application/x-ndjson` all, a line each',
+        'Events in the order of the log, in pages; with `Accept: application/x-ndjson` all events, one line each',
       description:
-        '`data` and `metadata` are opened for reading; `sealed` holds the exact stored texts, which the ' +
-        'hash chain is over. `Accept: application/x-ndjson` streams all events.',
+        '`data` and `metadata` are decrypted; `sealed` holds the stored texts, exactly as the hash chain ' +
+        'covers them. `Accept: application/x-ndjson` streams all events.',
       query: z.object({
         stream: word.meta({ description: 'Name of one stream.' }),
-        category: word.meta({ description: 'What a stream’s name has between `.` and `-`.' }),
+        category: word.meta({
+          description: 'The category: the part of the stream’s name between `.` and `-`.',
+        }),
         type: word.meta({ description: 'A type of event, such as `MessageSent`.' }),
         actor: word.meta({ description: 'Id of an actor.' }),
-        from: instant.optional().meta({ description: 'Events since then.' }),
-        to: instant.optional().meta({ description: 'Events before it.' }),
-        after: position.optional().meta({ description: 'Events after this place in the log.' }),
+        from: instant.optional().meta({ description: 'Events at this instant or later.' }),
+        to: instant.optional().meta({ description: 'Events before this instant.' }),
+        after: position.optional().meta({ description: 'Events after this position in the log.' }),
         limit: limit(),
       }),
       responses: { 200: z.array(auditedEvent) },

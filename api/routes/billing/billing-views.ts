@@ -20,11 +20,10 @@ const price = z
 const rate = z.strictObject({
   wholesale: price,
   retail: price,
-  included: z
-    .int()
-    .min(0)
-    .optional()
-    .meta({ description: 'Free of charge in each calendar month (UTC), used in the order of time.' }),
+  included: z.int().min(0).optional().meta({
+    description:
+      'Quantity free of charge in each calendar month (UTC); the earliest usage consumes it first.',
+  }),
 });
 
 // One member for each meter. A record schema would drop the key `__proto__` instead of refusing it.
@@ -36,13 +35,13 @@ const rates = z.strictObject(
 );
 
 export const newRateCard = z.strictObject({
-  currency: currencyCode.optional().meta({ description: 'Default: as before.' }),
+  currency: currencyCode.optional().meta({ description: 'Default: unchanged.' }),
   rates,
 });
 
 export const rateCardView = z
   .object({
-    version: z.int().meta({ description: '0 until a card was put.' }),
+    version: z.int().meta({ description: '0 before the first rate card is saved.' }),
     currency: z.string(),
     rates,
     updated_at: timestamp.nullable(),
@@ -56,7 +55,9 @@ export const viewOfCard = ({ version, currency, rates, updatedAt }: RateCard) =>
   updated_at: updatedAt === null ? null : iso(updatedAt),
 });
 
-const openWindow = window.extend({ open: z.boolean().meta({ description: 'It has not ended.' }) });
+const openWindow = window.extend({
+  open: z.boolean().meta({ description: 'Whether the window has not ended yet.' }),
+});
 
 export const statementView = z
   .object({

@@ -20,14 +20,16 @@ const isInYears = (text: string): boolean => /^[0-9]{4}-/.test(text) && !text.st
 /** An instant, or a day for its first moment, as UTC with milliseconds. */
 const moment = z
   .union([instant.refine(isInYears, SENTENCE), day], SENTENCE)
-  .meta({ description: 'An instant, or a day (UTC) for its first moment.' });
+  .meta({ description: 'An instant, or a day (UTC), which means its first moment.' });
 
 /** Members of a query or body. */
 export const windowFields = {
-  from: moment
+  from: moment.optional().meta({
+    description: 'Start of the window, inclusive; default: the start of this calendar month (UTC).',
+  }),
+  to: moment
     .optional()
-    .meta({ description: 'Start of the window; default: of this calendar month (UTC).' }),
-  to: moment.optional().meta({ description: 'End of the window, not in it; default: of this month.' }),
+    .meta({ description: 'End of the window, exclusive; default: the end of this calendar month (UTC).' }),
 };
 
 const monthOf = (now: number): Window => {

@@ -65,10 +65,10 @@ export const billingRoutes = (deps: Deps): Route[] => {
       method: 'get',
       path: `${BASE}/rate-card`,
       operationId: 'getRateCard',
-      summary: 'What each meter costs; `ETag` is the version',
+      summary: 'The rate card: prices of each meter; `ETag` is the version',
       description:
-        'Prices are decimal strings of minor units. `ETag` holds the version, to be sent as `If-Match` with ' +
-        'a replacement.',
+        'Prices are decimal strings of minor units. Send the `ETag` as `If-Match` when you replace the ' +
+        'card.',
       responses: { 200: rateCardView },
       handle: async ({ principal }) => cardReply(await deps.rateCards.get(principal.partnerId)),
     }),
@@ -77,10 +77,10 @@ export const billingRoutes = (deps: Deps): Route[] => {
       method: 'put',
       path: `${BASE}/rate-card`,
       operationId: 'replaceRateCard',
-      summary: 'Replace the whole rate card; a meter that is left out is not priced any more',
+      summary: 'Replace the whole rate card; a meter that is left out has no price',
       description:
-        'The new map counts for everything that is not invoiced yet. With `If-Match`, a card that somebody ' +
-        'else has changed since is 409 `conflict`.',
+        'The new prices apply to all usage that is not invoiced yet. With `If-Match`, a card that was ' +
+        'changed in the meantime is 409 `conflict`.',
       body: newRateCard,
       responses: { 200: rateCardView },
       errors: ['conflict'],
@@ -101,10 +101,10 @@ export const billingRoutes = (deps: Deps): Route[] => {
       path: `${BASE}/statements`,
       operationId: 'listStatements',
       summary:
-        'What each customer used and what it costs, of this calendar month (UTC) unless said otherwise',
+        'Statements: usage and amounts of each customer in a window, by default this calendar month (UTC)',
       description:
-        'One statement for each customer, also without usage. What is invoiced shows as its frozen lines, ' +
-        'the rest is priced with the present rate card.',
+        'One statement for each customer, also without usage. Invoiced usage shows the frozen lines of ' +
+        'its invoice; other usage is priced with the current rate card.',
       query: windowQuery,
       responses: { 200: z.array(statementView) },
       reads: READS,
@@ -117,7 +117,7 @@ export const billingRoutes = (deps: Deps): Route[] => {
       path: `${BASE}/statements.csv`,
       operationId: 'exportStatements',
       expensive: true,
-      summary: 'The statements as CSV, a row for each line; amounts in minor units',
+      summary: 'The statements as CSV, one row for each line; amounts in minor units',
       description: 'The same lines as the statements, for a spreadsheet.',
       query: windowQuery,
       responses: { 200: null },
@@ -133,7 +133,7 @@ export const billingRoutes = (deps: Deps): Route[] => {
       path: `${BASE}/statements/:customer_id/usage`,
       operationId: 'listUsage',
       summary:
-        'The events behind a count, in the order of the log; of active users each person’s first in the window',
+        'The events that a count consists of, in the order of the log; for active users, each person’s first event in the window',
       description: 'The metered events behind a line of a statement, oldest first.',
       params: z.object({ customer_id: z.string() }),
       query: windowQuery.extend({
@@ -163,9 +163,10 @@ export const billingRoutes = (deps: Deps): Route[] => {
       method: 'get',
       path: `${BASE}/reconciliation`,
       operationId: 'getReconciliation',
-      summary: 'The sums of the statements, by customer or by meter, and what of them is invoiced',
+      summary:
+        'Reconciliation: sums of the statements by customer or meter, with invoiced and not yet invoiced amounts',
       description:
-        'Each bucket is what was invoiced plus what is not yet, so that the sums are those of the ' +
+        'Each bucket adds invoiced and not yet invoiced amounts, so its sums equal those of the ' +
         'statements.',
       query: reconciliationQuery,
       responses: { 200: reconciliationView },
@@ -179,7 +180,8 @@ export const billingRoutes = (deps: Deps): Route[] => {
       path: `${BASE}/reconciliation.csv`,
       operationId: 'exportReconciliation',
       expensive: true,
-      summary: 'Reconciliation as CSV, a row for each bucket and one for all; amounts in minor units',
+      summary:
+        'The reconciliation as CSV, one row for each bucket and one for the total; amounts in minor units',
       description: 'The same buckets as the reconciliation, for a spreadsheet.',
       query: reconciliationQuery,
       responses: { 200: null },

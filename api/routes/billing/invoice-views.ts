@@ -51,7 +51,7 @@ export const invoiceView = z
     generated_at: timestamp,
     issued_at: timestamp.optional(),
     upstream_ref: z.string().optional(),
-    last_error: z.string().optional().meta({ description: 'Why it is not issued.' }),
+    last_error: z.string().optional().meta({ description: 'Why the invoice could not be issued.' }),
     voided_at: timestamp.optional(),
   })
   .meta({ id: 'PartnerInvoice' });

@@ -29,7 +29,7 @@ const filterQuery = z.object({
     .string()
     .max(200)
     .optional()
-    .meta({ description: 'Of one customer; an unknown one has none.' }),
+    .meta({ description: 'Invoices of this customer; an unknown customer has none.' }),
   state: z.enum(INVOICE_STATES).optional().meta({ description: 'Only of this state.' }),
   ...pageQuery.shape,
 });
@@ -73,7 +73,7 @@ export const invoiceRoutes = (deps: Deps): Route[] => {
       path: `${BASE}/generate`,
       operationId: 'generateInvoice',
       summary:
-        'Freeze the statement of a window, this calendar month unless given; 200 when that was done before',
+        'Generate an invoice: freeze the statement of a window, by default this calendar month; 200 when the invoice exists',
       description:
         'Freezes the lines of a customer’s statement. The same window again answers 200 with the same ' +
         'invoice; a window that overlaps another one is 409 `window_overlap`.',
@@ -101,7 +101,7 @@ export const invoiceRoutes = (deps: Deps): Route[] => {
       method: 'get',
       path: `${BASE}/:id/page`,
       operationId: 'printInvoice',
-      summary: 'One invoice as a page to print for the customer: with retail amounts alone',
+      summary: 'One invoice as a printable page for the customer, with retail amounts only',
       description:
         'An HTML page without scripts. It shows retail amounts and no wholesale ones, so it may be handed ' +
         'to the customer.',
@@ -120,7 +120,7 @@ export const invoiceRoutes = (deps: Deps): Route[] => {
       method: 'patch',
       path: `${BASE}/:id`,
       operationId: 'changeInvoice',
-      summary: 'Refused: an invoice is frozen',
+      summary: 'Always refused: an invoice cannot be changed',
       description: 'Always 409 `invoice_locked`: void the invoice and generate another one.',
       params: idParams,
       body: z.object({}),
@@ -134,10 +134,10 @@ export const invoiceRoutes = (deps: Deps): Route[] => {
       method: 'post',
       path: `${BASE}/:id/issue`,
       operationId: 'issueInvoice',
-      summary: 'Hand the invoice to the upstream billing system; 202 while that does not answer',
+      summary: 'Issue the invoice: send it to the upstream billing system; 202 while that does not answer',
       description:
-        'One call is made within the request. While the upstream does not answer, the invoice is `issuing` ' +
-        'and the server tries again in the background with the same key. Issuing again changes nothing.',
+        'The request makes one call. While the upstream does not answer, the invoice is `issuing`, and ' +
+        'the server retries in the background with the same key. Issuing again changes nothing.',
       params: idParams,
       responses: { 200: invoiceView, 202: invoiceView },
       errors: ['invoice_locked', 'upstream_refused'],
@@ -152,7 +152,7 @@ export const invoiceRoutes = (deps: Deps): Route[] => {
       ...one('post', invoiceView, idParams),
       path: `${BASE}/:id/void`,
       operationId: 'voidInvoice',
-      summary: 'Void an invoice that is not issued: its window is free again',
+      summary: 'Void an invoice that is not issued, so that its window can be invoiced again',
       description:
         'Only a generated invoice can be voided. The next invoice of its window has a higher `revision`.',
       errors: ['invoice_locked'],

@@ -13,7 +13,7 @@ const count = z.int().nonnegative();
 
 const errorView = z.object({
   record_id: z.string(),
-  current_state: z.string().meta({ description: 'Empty where the record has no job, or does not exist.' }),
+  current_state: z.string().meta({ description: 'Empty if the record has no job or does not exist.' }),
   code: z.enum(OUTCOME_CODES),
   message: z.string(),
 });
@@ -28,7 +28,7 @@ const previewView = z
     errors: z.array(errorView).meta({ description: 'The first 1,000.' }),
     sample_affected: z.array(sample).meta({
       description:
-        'The first 20. Of an edit the values that change, of a deletion all values, else the state.',
+        'The first 20. For an edit the changed values, for a deletion all values, for other operations the state.',
     }),
   })
   .meta({ id: 'BulkOpPreview' });
@@ -41,7 +41,7 @@ export const sessionView = z
     selection: z.discriminatedUnion('kind', [
       z.object({
         kind: z.literal('ids'),
-        ids: z.array(z.string()).meta({ description: 'The first 1,000, each once.' }),
+        ids: z.array(z.string()).meta({ description: 'The first 1,000, without duplicates.' }),
       }),
       z.object({
         kind: z.literal('filter'),
@@ -59,15 +59,17 @@ export const sessionView = z
         errored: count,
         cascade_applied: cascade.optional(),
         committed_at: timestamp,
-        not_processed: count.optional().meta({ description: 'Of an errored session: rows not reached.' }),
+        not_processed: count
+          .optional()
+          .meta({ description: 'Rows that were not processed; for an errored session only.' }),
       })
       .optional(),
     progress: z
       .object({ processed: count, total: count })
       .optional()
-      .meta({ description: 'Of a committing session.' }),
-    count_at_preview: count.optional().meta({ description: 'Of a selection by filter.' }),
-    count_at_commit: count.optional().meta({ description: 'Of a selection by filter.' }),
+      .meta({ description: 'Only while a session is committing.' }),
+    count_at_preview: count.optional().meta({ description: 'For a selection by filter only.' }),
+    count_at_commit: count.optional().meta({ description: 'For a selection by filter only.' }),
     created_by: z.string(),
     created_at: timestamp,
     committed_by: z.string().optional(),

@@ -49,7 +49,7 @@ const newValue = z
   .unknown()
   .refine((value) => value !== undefined, 'new_value is required; null clears.')
   .refine((value) => value === undefined || isKeepable(value), 'The value cannot be stored.')
-  .meta({ description: 'As the field wants it; null clears.' });
+  .meta({ description: 'A value of the field’s type; null clears.' });
 
 const opParams = z.discriminatedUnion('kind', [
   z.strictObject({
@@ -149,10 +149,11 @@ export const bulkRoutes = (deps: Deps): Route[] => {
       path: `${BASE}/preview`,
       operationId: 'previewBulkOperation',
       expensive: true,
-      summary: 'Decide what an operation would do to each of many records, and freeze these',
+      summary:
+        'Preview a bulk operation: the dry-run outcome for each selected record; freezes the selection',
       description:
-        'Nothing is changed yet. The session holds the rows that the selection resolves to, at most ' +
-        '100,000, and what would happen to each. Then commit it or cancel it.',
+        'Nothing is changed yet. The session holds the selected rows, at most 100,000, and the dry-run ' +
+        'outcome of each. Commit or cancel it afterwards.',
       bodyLimit: BODY_LIMIT,
       valueLimit: MAX_GIVEN_IDS + 10_000,
       body: previewBody,
@@ -174,7 +175,7 @@ export const bulkRoutes = (deps: Deps): Route[] => {
       path: SESSIONS,
       operationId: 'listBulkSessions',
       expensive: true,
-      summary: 'Sessions, newest first; at most 100 ids and errors of each',
+      summary: 'Bulk sessions, newest first, each with at most 100 ids and errors',
       description: 'Sessions of all admins of the tenant.',
       reads: READS,
       handle: ({ principal: { tenantId }, query }) =>
@@ -212,11 +213,11 @@ export const bulkRoutes = (deps: Deps): Route[] => {
       method: 'post',
       path: `${SESSIONS}/:id/commit`,
       operationId: 'commitBulkSession',
-      summary: 'Do what was previewed: within the request up to 999 rows, else in the background',
+      summary: 'Commit a previewed session: up to 999 rows within the request, otherwise in the background',
       description:
-        'Each row runs through the same checks as a single change. Rows that cannot be changed are counted ' +
-        'in `result.errored` and stop nothing. From 1,000 rows on the answer is 202, and the work goes on ' +
-        'in the background.',
+        'Each row passes the same checks as a single change. Rows that cannot be changed are counted in ' +
+        '`result.errored` and do not stop the others. From 1,000 rows on the answer is 202, and the ' +
+        'commit continues in the background.',
       params: idParams,
       responses: { 200: sessionView, 202: sessionView },
       errors: ['invalid_transition'],
@@ -232,7 +233,7 @@ export const bulkRoutes = (deps: Deps): Route[] => {
       ...one('post', sessionView, idParams),
       path: `${SESSIONS}/:id/cancel`,
       operationId: 'cancelBulkSession',
-      summary: 'Give up a session that was previewed',
+      summary: 'Cancel a previewed session',
       description: 'Only a session that is `previewed` can be cancelled.',
       errors: ['invalid_transition'],
       reads: READS,
@@ -247,7 +248,7 @@ export const bulkRoutes = (deps: Deps): Route[] => {
       path: `${SESSIONS}/:id/errors.csv`,
       operationId: 'getBulkErrors',
       expensive: true,
-      summary: 'All per-row errors in the order of the preview: those of the commit once it has ended',
+      summary: 'All errors of rows in the order of the preview; after the commit has ended, its errors',
       description:
         'Columns `record_id`, `current_state`, `code`, `message`; the session itself shows the first 1,000.',
       params: idParams,

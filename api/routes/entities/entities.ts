@@ -107,7 +107,7 @@ export const entityRoutes = (deps: Deps): Route[] => {
       ...one('patch', entityView, entityParams),
       path: `${ENTITIES}/:name`,
       operationId: 'changeEntity',
-      summary: 'Change an entity; `fields` is the full list',
+      summary: 'Change an entity; `fields` replaces all fields',
       description:
         'Adding fields and options is always possible. A change that stored records would break is 409 ' +
         '`in_use`.',

@@ -26,7 +26,8 @@ const noteView = z
     id: z.string(),
     body: z.string(),
     author_user_id: z.string().nullable().meta({
-      description: 'Who wrote it, or loaded the extension that did; null for an API token.',
+      description:
+        'The person who wrote the note, or who loaded the extension that wrote it; null for an API token.',
     }),
     author: z.object({ kind: z.string(), id: z.string() }),
     created_at: timestamp,
@@ -53,7 +54,7 @@ export const noteRoutes = (deps: Deps): Route[] => {
       method: 'post',
       path: BASE,
       operationId: 'addNote',
-      summary: 'Add a note to a record; everybody it mentions is notified',
+      summary: 'Add a note to a record and notify the people that it mentions',
       description: 'A mention is written `@[name](user:<id>)`, as in a message.',
       scope: 'data:write',
       params: recordParams,

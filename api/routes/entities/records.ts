@@ -90,7 +90,7 @@ export const recordRoutes = (deps: Deps): Route[] => {
       method: 'get',
       path: BASE,
       operationId: 'listRecords',
-      summary: 'Records of an entity, newest first, or filtered and sorted',
+      summary: 'Records of an entity, newest first by default, with filter and sort',
       description:
         '`filter` takes an expression such as `amount > 100 && state == "open"`; `sort` takes a field, with ' +
         '`-` for descending order.',
@@ -98,17 +98,17 @@ export const recordRoutes = (deps: Deps): Route[] => {
       params: entityParams,
       query: z.object({
         filter: z.string().optional().meta({
-          description: 'An expression, or as JSON its object form.',
+          description: 'An expression, or its object form as JSON.',
         }),
         sort: z
           .string()
           .max(100)
           .optional()
-          .meta({ description: 'A field, with `-` in front for descending.' }),
+          .meta({ description: 'A field, with the prefix `-` for descending order.' }),
         count: isTrue.meta({
-          description: 'Answer the number of all rows in `X-Total-Count`, if it is known in time.',
+          description: 'Send the number of all rows in `X-Total-Count`, if it can be counted in time.',
         }),
-        explain: isTrue.meta({ description: 'Answer in `X-Query-Plan` how the rows were found.' }),
+        explain: isTrue.meta({ description: 'Send the query plan in `X-Query-Plan`.' }),
         ...pageQuery.shape,
       }),
       responses: { 200: z.array(recordView) },
@@ -150,7 +150,7 @@ export const recordRoutes = (deps: Deps): Route[] => {
       path: `${BASE}/:id`,
       operationId: 'getRecord',
       summary: 'A record',
-      description: '`ETag` holds the version, to be sent as `If-Match` with a change.',
+      description: 'Send the `ETag` as `If-Match` with a change.',
       scope: 'data:read',
       reads: READS,
       handle: async ({ principal, params }) => {
@@ -164,9 +164,9 @@ export const recordRoutes = (deps: Deps): Route[] => {
       ...one('patch', recordView, recordParams),
       path: `${BASE}/:id`,
       operationId: 'changeRecord',
-      summary: 'Change values of a record; null clears, equal values change nothing',
+      summary: 'Change values of a record; null clears a value, equal values change nothing',
       description:
-        'Send the values that change. With `If-Match`, a record that somebody else has changed since is 409 ' +
+        'Send the values that change. With `If-Match`, a record that was changed in the meantime is 409 ' +
         '`conflict`.',
       scope: 'data:write',
       body: recordBody,
@@ -182,10 +182,10 @@ export const recordRoutes = (deps: Deps): Route[] => {
       ...removal(recordParams),
       path: `${BASE}/:id`,
       operationId: 'deleteRecord',
-      summary: 'Delete a record; what points to it is cleared, goes along, or stands against it',
+      summary: 'Delete a record; references to it are cleared, deleted along, or prevent the deletion',
       description:
-        'References decide what happens to records that point to it: `restrict` is 409 `in_use`, `clear` ' +
-        'empties them, `cascade` deletes them. Each has an event of its own.',
+        'The reference fields of records that point to it decide: `restrict` refuses with 409 `in_use`, ' +
+        '`clear` empties the field, `cascade` deletes the record. Each such change has its own event.',
       scope: 'data:write',
       honoursIfMatch: true,
       errors: ['in_use', 'conflict', 'read_model_behind'],

@@ -123,8 +123,8 @@ export const extensionRoutes = (deps: Deps): Route[] => {
         ...pagedList(extensionView),
         path: BASE,
         operationId: 'listExtensions',
-        summary: 'The installed extensions, the one installed last first',
-        description: 'Every person of the tenant may read it.',
+        summary: 'The installed extensions, newest first',
+        description: 'Every person of the tenant may read the list.',
         reads: ['extensions'],
         handle: ({ principal, query }) =>
           listReply(query, (page) => extensionsOf(reader, principal.tenantId, page)),
@@ -133,13 +133,13 @@ export const extensionRoutes = (deps: Deps): Route[] => {
       change(
         'activate',
         'activateExtension',
-        'Let an extension be loaded; activating it again changes nothing',
+        'Activate an extension; activating it again changes nothing',
         'From now on every person of the tenant may load it.',
       ),
       change(
         'deactivate',
         'deactivateExtension',
-        'Stop an extension: its tokens count no longer, also not after it is activated again',
+        'Deactivate an extension: its tokens become invalid and stay invalid after a new activation',
         'Repeating it changes nothing.',
       ),
 
@@ -147,8 +147,8 @@ export const extensionRoutes = (deps: Deps): Route[] => {
         ...removal(params),
         path: `${BASE}/:id`,
         operationId: 'uninstallExtension',
-        summary: 'Uninstall an extension: its tokens count no longer; it may be installed again',
-        description: 'The extension is gone from the list; what it has written stays.',
+        summary: 'Uninstall an extension: its tokens become invalid; it can be installed again',
+        description: 'The extension disappears from the list; data that it wrote stays.',
         handle: async ({ principal: { tenantId }, params, context }) =>
           gone(await deps.extensions.uninstall(tenantId, params.id, context)),
       }),
@@ -158,7 +158,7 @@ export const extensionRoutes = (deps: Deps): Route[] => {
         path: `${BASE}/:id/token`,
         operationId: 'mintExtensionToken',
         summary:
-          'Load an active extension: a token for it, with the scopes of its manifest, on behalf of the caller',
+          'Load an active extension: get a token for it, with the scopes of its manifest, on behalf of the caller',
         description:
           'The token lasts 15 minutes and carries the scopes of the manifest. The extension must be active.',
         params,

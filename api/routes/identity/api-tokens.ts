@@ -20,7 +20,7 @@ interface Deps {
 
 const BASE = '/api/v1/tenant/api-tokens';
 
-const ONCE = 'Shown once: an answer that is repeated for an Idempotency-Key is without it.';
+const ONCE = 'Shown once; a replayed answer (Idempotency-Key) does not contain it.';
 
 /** At least one scope; duplicates count once. */
 export const scopeList = listOf(z.enum(SCOPES), {
@@ -67,7 +67,7 @@ const tokenView = z
   .object({
     ...record,
     created_by: z.string(),
-    last_used_at: timestamp.nullable().meta({ description: 'Exact to about a minute.' }),
+    last_used_at: timestamp.nullable().meta({ description: 'Accurate to about a minute.' }),
     revoked_at: timestamp.nullable(),
   })
   .meta({ id: 'ApiToken' });
@@ -95,9 +95,9 @@ export const apiTokenRoutes = (deps: Deps): Route[] => {
       operationId: 'mintApiToken',
       summary: 'Mint a long-lived API token',
       description:
-        '`token` is in this answer only. The token is checked against its scopes at each request, and ' +
-        'belongs to the tenant: it stays valid when its maker leaves. It expires after 90 days unless ' +
-        '`expires_in` says otherwise.',
+        'Only this answer contains `token`. Each request with the token is checked against its scopes. ' +
+        'The token belongs to the tenant: it stays valid when its creator leaves. It expires after 90 ' +
+        'days by default; see `expires_in`.',
       refuses: ['api_token', 'impersonation'],
       body: newToken,
       responses: { 201: mintedView },
@@ -114,10 +114,10 @@ export const apiTokenRoutes = (deps: Deps): Route[] => {
       ...pagedList(tokenView),
       path: BASE,
       operationId: 'listApiTokens',
-      summary: 'The tenant’s API tokens, newest first, revoked and expired ones too',
+      summary: 'The tenant’s API tokens, newest first, including revoked and expired ones',
       description:
         'Shows names, prefixes, scopes and when each token was last used; the tokens themselves are not ' +
-        'kept.',
+        'stored.',
       refuses: ['api_token'],
       reads: ['api_tokens'],
       handle: ({ principal, query }) =>
@@ -128,8 +128,8 @@ export const apiTokenRoutes = (deps: Deps): Route[] => {
       ...one('get', tokenView, idParams),
       path: `${BASE}/:id`,
       operationId: 'getApiToken',
-      summary: 'One API token, revoked and expired ones too, without its secret',
-      description: 'As the list shows it; the secret is shown at the minting alone.',
+      summary: 'One API token, also a revoked or expired one, without its secret',
+      description: 'The same fields as in the list; the secret is shown only when the token is minted.',
       refuses: ['api_token'],
       reads: ['api_tokens'],
       handle: async ({ principal, params }) =>
@@ -142,7 +142,7 @@ export const apiTokenRoutes = (deps: Deps): Route[] => {
       aliases: ['/tenant/api-tokens/:id'],
       operationId: 'revokeApiToken',
       summary: 'Revoke an API token at once; the record stays, and revoking it again changes nothing',
-      description: 'Requests with the token fail from now on with 401. The record stays for the audit.',
+      description: 'Later requests with the token fail with 401. The record stays for the audit.',
       refuses: ['api_token'],
       handle: async ({ principal: { tenantId }, params, context }) => {
         const { token, position } = await deps.apiTokens.revoke(tenantId, params.id, context);
@@ -162,8 +162,8 @@ export const apiTokenRoutes = (deps: Deps): Route[] => {
       operationId: 'mintTestToken',
       summary: 'Mint a one-hour token with the authority of the calling admin’s session, for trying the API',
       description:
-        'For trying the API from a script. Nothing is stored, so the token cannot be revoked; each mint is ' +
-        'a line in the event log.',
+        'For trying the API from a script. The token is not stored, so it cannot be revoked; each minting ' +
+        'is an event in the log.',
       refuses: ['api_token', 'extension', 'test_token'],
       responses: { 201: mintedBearer(SHORT_TOKEN_SECONDS) },
       handle: async ({ principal, context }) =>

@@ -21,13 +21,13 @@ export const impersonationRoutes = (deps: Deps): Route[] =>
       operationId: 'impersonate',
       summary: 'A token for acting as a user of a tenant, by default as its oldest active admin',
       description:
-        'The token lasts one hour. Each event that it causes keeps the e-mail of the platform admin, and ' +
-        'each request with it is a line in the tenant’s event log. Without `user_id` it is for the oldest ' +
+        'The token lasts one hour. Each event that it causes records the e-mail of the platform admin, ' +
+        'and each request with it is a line in the tenant’s event log. Default of `user_id`: the oldest ' +
         'active admin.',
       params: z.object({ tenant_id: z.string().refine(isTenantId) }),
       body: z.object({
         user_id: z.string().max(500).optional(),
-        reason: text({ max: 500 }).optional().meta({ description: 'Kept in the tenant’s event log.' }),
+        reason: text({ max: 500 }).optional().meta({ description: 'Recorded in the tenant’s event log.' }),
       }),
       responses: {
         200: z.object({
@@ -35,7 +35,7 @@ export const impersonationRoutes = (deps: Deps): Route[] =>
           token: z
             .string()
             .optional()
-            .meta({ description: 'Given once: not in the answer to a repeated Idempotency-Key.' }),
+            .meta({ description: 'Shown once; a replayed answer (Idempotency-Key) does not contain it.' }),
         }),
       },
       errors: ['tenant_suspended', 'conflict'],

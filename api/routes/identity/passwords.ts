@@ -20,7 +20,10 @@ const given = z.string().min(1).max(1000);
 
 const offered = z
   .object({
-    url: z.string().optional().meta({ description: 'For the person, once; not part of a replayed answer.' }),
+    url: z
+      .string()
+      .optional()
+      .meta({ description: 'For the person; shown once, and absent from a replayed answer.' }),
     expires_at: timestamp,
   })
   .meta({ id: 'PasswordReset' });
@@ -32,10 +35,11 @@ export const passwordRoutes = (deps: Deps): Route[] =>
       method: 'post',
       path: `${BASE}/me/password`,
       operationId: 'changeOwnPassword',
-      summary: 'Change the own password',
+      summary: 'Change your own password',
       description:
-        'Ends all sessions of the caller, this one too, and closes their sockets; go on with the `token` of the answer. ' +
-        'A wrong current password is 422 `constraint_violated` and counts as a login.',
+        'Ends all sessions of the caller, including this one, and closes their sockets; continue with the ' +
+        '`token` of the answer. A wrong current password is 422 `constraint_violated` and counts as a ' +
+        'login attempt.',
       refuses: ['impersonation'],
       limit: 'login',
       body: z.object({ current_password: given, new_password: password }),
@@ -54,10 +58,10 @@ export const passwordRoutes = (deps: Deps): Route[] =>
       method: 'post',
       path: `${BASE}/users/:id/password-reset`,
       operationId: 'offerPasswordReset',
-      summary: 'Make a one-time link with which a person sets a new password',
+      summary: 'Create a one-time link with which a person sets a new password',
       description:
-        'Hand `url` to the person: it opens a page, is valid for 24 hours and once, and replaces earlier links. The old ' +
-        'password counts until a new one is set.',
+        'Give `url` to the person. It opens a page, is valid once and for 24 hours, and replaces earlier ' +
+        'links. The old password stays valid until a new one is set.',
       refuses: ['impersonation'],
       params: z.object({ id: z.string().max(128) }),
       responses: { 201: offered },

@@ -31,9 +31,17 @@ const start = z.object({
 const tenantParams = z.object({ tenant: z.string().refine(isTenantId) });
 
 const callback = z.object({
-  code: z.string().max(8_192).optional().meta({ description: 'From the identity provider.' }),
-  state: z.string().max(512).optional().meta({ description: 'As this server gave it to the provider.' }),
-  iss: z.string().max(2_048).optional().meta({ description: 'The provider’s name for itself.' }),
+  code: z
+    .string()
+    .max(8_192)
+    .optional()
+    .meta({ description: 'The authorization code from the identity provider.' }),
+  state: z
+    .string()
+    .max(512)
+    .optional()
+    .meta({ description: 'The `state` that this server sent to the provider.' }),
+  iss: z.string().max(2_048).optional().meta({ description: 'The issuer of the identity provider.' }),
   error: z.string().max(512).optional().meta({ description: 'Why the provider refused the sign-in.' }),
 });
 
@@ -71,7 +79,7 @@ export const ssoRoutes = (deps: Deps): Route[] => {
       method: 'get',
       ...bothPaths('/auth/sso/:tenant/start'),
       operationId: 'startSso',
-      summary: 'Sign in at the tenant’s identity provider: sends the browser there',
+      summary: 'Sign in with single sign-on: redirects the browser to the tenant’s identity provider',
       description:
         'Open this address in a browser. After the sign-in, the browser comes back to the callback, and ' +
         'from there to `return_to` if one was given. A platform admin configures the provider with `sso` of ' +
@@ -95,8 +103,8 @@ export const ssoRoutes = (deps: Deps): Route[] => {
       operationId: 'finishSso',
       summary: 'Where the identity provider sends the browser back to',
       description:
-        'The identity provider calls it; clients do not. The answer is the one of a login, or a redirect to ' +
-        '`return_to` with the token in the fragment.',
+        'Called by the browser on return from the identity provider, not by clients. The answer is that ' +
+        'of a login, or a redirect to `return_to` with the token in the fragment.',
       limit: 'login',
       query: callback,
       openQuery: true,

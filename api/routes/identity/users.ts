@@ -80,8 +80,8 @@ export const userRoutes = (deps: Deps): Route[] => {
       operationId: 'me',
       summary: 'The caller',
       description:
-        'Shows whose token it is, with the role as it is now. Under impersonation `impersonated_by` holds ' +
-        'the e-mail of the platform admin.',
+        'Shows the person of the token with the current role. During an impersonation `impersonated_by` ' +
+        'is the e-mail of the platform admin.',
       responses: {
         200: userView
           .extend({ tenant_id: z.string(), impersonated_by: z.string().optional() })
@@ -100,7 +100,7 @@ export const userRoutes = (deps: Deps): Route[] => {
       operationId: 'listUsers',
       summary: 'The people of the tenant, oldest account first',
       description:
-        'Every person of the tenant may read it, for example to find the ids of participants and mentions.',
+        'Every person of the tenant may read the list, for example to find the ids of participants and mentions.',
       reads: ['users'],
       handle: ({ principal, query }) =>
         listReply(query, (page) => usersOf(reader, principal.tenantId, page), opened),
@@ -110,7 +110,7 @@ export const userRoutes = (deps: Deps): Route[] => {
       ...one('get', userView, userParams),
       path: `${BASE}/users/:id`,
       operationId: 'getUser',
-      summary: 'One person of the tenant, deactivated ones too',
+      summary: 'One person of the tenant, also a deactivated one',
       description: 'Deactivated and forgotten people are found too; a forgotten one shows as `[erased]`.',
       handle: async ({ principal, params }) => ok(await deps.identity.get(principal.tenantId, params.id)),
     }),
@@ -121,8 +121,8 @@ export const userRoutes = (deps: Deps): Route[] => {
       operationId: 'createUser',
       summary: 'Add a person',
       description:
-        'The e-mail is unique in the tenant, without regard to case. A person without a password signs in ' +
-        'by single sign-on.',
+        'The e-mail is unique in the tenant, ignoring case. A person without a password signs in by ' +
+        'single sign-on.',
       body: z.object({ email: emailAddress, display_name: displayName, role, password: password.optional() }),
       responses: { 201: userView },
       errors: ['already_exists'],
@@ -138,10 +138,10 @@ export const userRoutes = (deps: Deps): Route[] => {
       ...one('patch', userView, userParams),
       path: `${BASE}/users/:id`,
       operationId: 'changeUser',
-      summary: 'Rename, change the role, deactivate, or give a new password',
+      summary: 'Change the name, role, status or password of a person',
       description:
-        'Send the fields that change. A deactivated person is refused with the next request, and open ' +
-        'sockets are closed. Nobody changes the own role or status.',
+        'Send the fields that change. Requests of a deactivated person are refused at once, and open ' +
+        'sockets are closed. You cannot change your own role or status.',
       body: z.object({
         display_name: displayName.optional(),
         role: role.optional(),
@@ -162,10 +162,12 @@ export const userRoutes = (deps: Deps): Route[] => {
       method: 'post',
       path: `${BASE}/users/:id/forget`,
       operationId: 'forgetUser',
-      summary: 'Erase name, e-mail and password for good, deactivate, and free the e-mail; not oneself',
+      summary:
+        'Forget a person: erase name, e-mail and password for good and deactivate the account; not your own',
       description:
-        'Destroys the key of the personal data within 5 seconds, so that the name and the e-mail are in no ' +
-        'file any more and show as `[erased]`. It cannot be undone. Repeating it changes nothing.',
+        'Destroys the key of the personal data within 5 seconds, so that no file holds a readable name or ' +
+        'e-mail; both show as `[erased]`. The e-mail can be used again. This cannot be undone. Repeating ' +
+        'it changes nothing.',
       params: userParams,
       responses: { 202: userView },
       errors: ['conflict'],

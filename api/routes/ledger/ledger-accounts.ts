@@ -52,7 +52,7 @@ export const ledgerAccountRoutes = (deps: Deps): Route[] => {
       method: 'post',
       path: `${GL}/accounts`,
       operationId: 'createAccount',
-      summary: 'Open an account; codes are unique without regard to case',
+      summary: 'Create an account; codes are unique, ignoring case',
       description: '`type` is one of `Asset`, `Liability`, `Equity`, `Revenue` and `Expense`, capitalised.',
       body: newAccount,
       responses: { 201: accountView },
@@ -67,8 +67,8 @@ export const ledgerAccountRoutes = (deps: Deps): Route[] => {
       ...one('get', accountView, z.object({ code: existingCode })),
       path: `${GL}/accounts/:code`,
       operationId: 'getAccount',
-      summary: 'One account; its code in any case',
-      description: 'Active or not. The code counts without regard to case, as in lines.',
+      summary: 'One account; upper and lower case of the code are equal',
+      description: 'An active or inactive account. The case of the code is ignored, as in lines.',
       reads: LEDGER_READS,
       handle: async ({ principal, params }) =>
         ok(viewOfAccountDoc(found(await accountByCode(reader, principal.tenantId, params.code)))),
@@ -78,7 +78,7 @@ export const ledgerAccountRoutes = (deps: Deps): Route[] => {
       ...one('patch', accountView, z.object({ code: existingCode })),
       path: `${GL}/accounts/:code`,
       operationId: 'changeAccount',
-      summary: 'Rename, recategorize or deactivate an account; code and type stay once a line was posted',
+      summary: 'Change an account; code and type cannot change after a line was posted',
       description: 'An inactive account takes no new lines; its history stays in the reports.',
       body: accountChange,
       errors: ['already_exists', 'in_use'],
@@ -90,7 +90,7 @@ export const ledgerAccountRoutes = (deps: Deps): Route[] => {
       method: 'get',
       path: `${GL}/lock`,
       operationId: 'getBooksLock',
-      summary: 'Through which day the ledger is locked',
+      summary: 'The day through which the ledger is locked',
       description: '`locked_through` is null when nothing is locked.',
       responses: { 200: lockView },
       handle: async ({ principal }) =>
@@ -101,10 +101,10 @@ export const ledgerAccountRoutes = (deps: Deps): Route[] => {
       method: 'put',
       path: `${GL}/lock`,
       operationId: 'lockBooks',
-      summary: 'Lock the ledger through a day, or unlock it; nothing is posted on it or before',
+      summary: 'Lock the ledger through a day, inclusive, or unlock it',
       description:
-        'Postings and mirrors dated on this day or earlier are 422 `period_locked`. The day may move back; ' +
-        'null unlocks.',
+        'Postings and reversals dated on this day or earlier are 422 `period_locked`. The day may move ' +
+        'back; null unlocks.',
       body: lockView,
       responses: { 200: lockView },
       handle: async ({ principal: { tenantId }, body, context }) => {

@@ -73,7 +73,7 @@ export const ledgerEntryRoutes = (deps: Deps): Route[] => {
       method: 'get',
       path: BASE,
       operationId: 'listEntries',
-      summary: 'Entries, newest date first; both ends of a range are in',
+      summary: 'Entries, newest date first; `from` and `to` are inclusive',
       description:
         'Drafts, posted and reversed entries; `account` selects entries with a line on this account.',
       query: entryFilter.extend(pageQuery.shape),
@@ -146,10 +146,10 @@ export const ledgerEntryRoutes = (deps: Deps): Route[] => {
       ...one('post', entryView, idParams),
       path: `${BASE}/:id/post`,
       operationId: 'postEntry',
-      summary: 'Post a draft: it gets the next number and stays as it is for ever',
+      summary: 'Post a draft: it gets the next number and becomes immutable',
       description:
-        'Checks the balance, the accounts and the period lock once more. Of several callers one wins, the ' +
-        'others get 409 `immutable`.',
+        'Checks the balance, the accounts and the period lock again. Of several concurrent callers one ' +
+        'succeeds, the others get 409 `immutable`.',
       errors: ['immutable', 'unbalanced', 'unknown_account', 'account_inactive', 'period_locked'],
       handle: async ({ principal, params, context }) =>
         postedReply(200, await deps.posting.post(principal.tenantId, params.id, context)),
@@ -159,7 +159,7 @@ export const ledgerEntryRoutes = (deps: Deps): Route[] => {
       method: 'post',
       path: `${BASE}/:id/reverse`,
       operationId: 'reverseEntry',
-      summary: 'Reverse a posted entry by its mirror, which is posted at once',
+      summary: 'Reverse a posted entry: posts a mirror entry at once',
       description:
         'The original becomes `reversed` and stays in the reports beside its mirror. Without `date` the ' +
         'mirror is dated today.',

@@ -108,7 +108,7 @@ export const ledgerExportRoutes = (deps: ReportDeps): Route[] => {
       path: `${GL}/entries.csv`,
       operationId: 'exportEntries',
       expensive: true,
-      summary: 'Entries as CSV, a row for each line, newest date first; amounts in minor units',
+      summary: 'Entries as CSV, one row for each line, newest date first; amounts in minor units',
       description: 'The filters are those of the list of entries.',
       query: entryFilter,
       responses: { 200: null },
@@ -153,7 +153,7 @@ export const ledgerExportRoutes = (deps: ReportDeps): Route[] => {
       operationId: 'exportJournal',
       expensive: true,
       summary: 'All posted entries as a plain-text journal that hledger reads, by number',
-      description: 'Feed it to `hledger -f -` to check the balances with an independent program.',
+      description: 'Pipe it to `hledger -f -` to check the balances with an independent program.',
       responses: { 200: null },
       produces: 'text/plain',
       handle: async ({ principal }) => {

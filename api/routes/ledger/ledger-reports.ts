@@ -84,13 +84,13 @@ const balanceSheetView = z
   .meta({ id: 'BalanceSheet' });
 
 const asOfPosition = position.optional().meta({
-  description: 'The report as it stood at this place in the log: what was recorded later is not in it.',
+  description: 'The report as of this position in the log: later events are not included.',
 });
 
 export const rangeQuery = z.object({
   from: day.optional().meta({ description: 'First day.' }),
   to: day.optional().meta({ description: 'Last day.' }),
-  currency: currencyCode.optional().meta({ description: 'Default: the tenant’s.' }),
+  currency: currencyCode.optional().meta({ description: 'Default: the currency of the tenant.' }),
   as_of_position: asOfPosition,
 });
 
@@ -164,10 +164,10 @@ export const ledgerReportRoutes = (deps: ReportDeps): Route[] => {
       path: `${REPORTS}/trial-balance`,
       operationId: 'trialBalance',
       summary:
-        'Opening, movement and closing of every account that has any, through today unless said otherwise',
+        'Trial balance: opening, movement and closing of each account with movements, by default through today',
       description:
-        'Opening and closing balances are net on one side, `debit` and `credit` are gross. Accounts without ' +
-        'any movement are left out.',
+        'Opening and closing balances are net on one side; `debit` and `credit` are gross. Accounts ' +
+        'without any movement are left out.',
       query: rangeQuery,
       responses: { 200: trialBalanceView },
       handle: async ({ principal: { tenantId }, query }) => {
@@ -181,8 +181,8 @@ export const ledgerReportRoutes = (deps: ReportDeps): Route[] => {
       ...of,
       path: `${REPORTS}/pnl`,
       operationId: 'profitAndLoss',
-      summary: 'Revenue and expenses, of this calendar year to today unless said otherwise',
-      description: 'Both ends of the period are in.',
+      summary: 'Income statement: revenue and expenses, by default of this calendar year through today',
+      description: 'Both ends of the period are inclusive.',
       query: rangeQuery,
       responses: { 200: profitAndLossView },
       handle: async ({ principal, query }) => {
@@ -197,11 +197,11 @@ export const ledgerReportRoutes = (deps: ReportDeps): Route[] => {
       ...of,
       path: `${REPORTS}/balance-sheet`,
       operationId: 'balanceSheet',
-      summary: 'Assets, liabilities and equity with current earnings, as of today unless said otherwise',
+      summary: 'Balance sheet: assets, liabilities and equity with current earnings, by default as of today',
       description: '`total_equity` includes `current_earnings`, so that the two sides are equal.',
       query: z.object({
         as_of: day.optional().meta({ description: 'Last day.' }),
-        currency: currencyCode.optional().meta({ description: 'Default: the tenant’s.' }),
+        currency: currencyCode.optional().meta({ description: 'Default: the currency of the tenant.' }),
         as_of_position: asOfPosition,
       }),
       responses: { 200: balanceSheetView },

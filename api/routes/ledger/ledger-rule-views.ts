@@ -146,7 +146,7 @@ export const previewView = z
         source: entryShape.source,
       })
       .optional()
-      .meta({ description: 'Left out where the rule does not match, and where every line is zero.' }),
+      .meta({ description: 'Absent if the rule does not match or every line is zero.' }),
   })
   .meta({ id: 'PostingRulePreview' });
 

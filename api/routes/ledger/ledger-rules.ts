@@ -79,10 +79,11 @@ export const ledgerRuleRoutes = (deps: Deps): Route[] => {
       method: 'post',
       path: RULES,
       operationId: 'createPostingRule',
-      summary: 'A rule that makes an entry of each event of its kind from now on',
+      summary: 'Create a posting rule, which makes an entry of each later event of its source',
       description:
-        '`when` is an expression over `payload`, and an amount is a fixed number, a path into the payload, ' +
-        'a percentage or the remainder. The rule runs once for each event of its source after it was made.',
+        '`when` is an expression over `payload`; an amount is a fixed number, a path into the payload, a ' +
+        'percentage or the remainder. The rule runs once for each event of its source after the rule’s ' +
+        'creation.',
       body: newRule,
       responses: { 201: ruleView },
       errors: [...ACCOUNTS, 'constraint_violated'],
@@ -100,7 +101,7 @@ export const ledgerRuleRoutes = (deps: Deps): Route[] => {
       method: 'get',
       path: `${RULES}/sources`,
       operationId: 'listPostingRuleSources',
-      summary: 'What rules can be made for, and what the payload of each kind holds',
+      summary: 'Sources of posting rules, with the payload of each',
       description: 'Each source with the paths and types of its payload.',
       responses: { 200: z.array(sourceView) },
       handle: async () =>
@@ -112,7 +113,7 @@ export const ledgerRuleRoutes = (deps: Deps): Route[] => {
       path: `${RULES}/:id`,
       operationId: 'getPostingRule',
       summary: 'One posting rule',
-      description: 'Switched on or off, as the list shows it.',
+      description: 'An active or inactive rule, as in the list.',
       reads: READS,
       handle: async ({ principal, params }) =>
         ok(viewOfRule(found(await ruleById(reader, principal.tenantId, params.id)).rule)),
@@ -122,7 +123,7 @@ export const ledgerRuleRoutes = (deps: Deps): Route[] => {
       ...one('patch', ruleView, idParams),
       path: `${RULES}/:id`,
       operationId: 'changePostingRule',
-      summary: 'Change a rule, or switch it on or off; equal values change nothing',
+      summary: 'Change, activate or deactivate a rule; equal values change nothing',
       description: 'Entries that the rule has made stay as they are.',
       body: ruleChange,
       errors: ACCOUNTS,
@@ -134,8 +135,8 @@ export const ledgerRuleRoutes = (deps: Deps): Route[] => {
       ...one('post', previewView, idParams),
       path: `${RULES}/:id/preview`,
       operationId: 'previewPostingRule',
-      summary: 'What the rule would make of a payload now; nothing is saved',
-      description: 'Send a payload as the source would give it.',
+      summary: 'Dry-run: the entry that the rule would make of a payload; nothing is saved',
+      description: 'Send a payload in the form of the rule’s source.',
       body: previewBody,
       errors: [...ACCOUNTS, 'constraint_violated', 'unbalanced', 'period_locked'],
       handle: async ({ principal, params, body }) => {
@@ -152,8 +153,8 @@ export const ledgerRuleRoutes = (deps: Deps): Route[] => {
       ...pagedList(failureView),
       path: FAILURES,
       operationId: 'listPostingFailures',
-      summary: 'Events that a rule could not be applied to, newest first',
-      description: 'With the code that refused the entry, and the number of attempts.',
+      summary: 'Posting failures: events to which a rule could not be applied, newest first',
+      description: 'Each with the error code and the number of attempts.',
       reads: READS,
       handle: ({ principal, query }) =>
         listReply(
@@ -167,8 +168,8 @@ export const ledgerRuleRoutes = (deps: Deps): Route[] => {
       ...one('post', failureView, idParams),
       path: `${FAILURES}/:id/retry`,
       operationId: 'retryPostingFailure',
-      summary: 'Apply the rule as it is now to the event; the answer says whether it is resolved',
-      description: 'Repair the cause first, for example open the missing account.',
+      summary: 'Retry a posting failure with the current rule; the answer says whether it is resolved',
+      description: 'Repair the cause first, for example create the missing account.',
       handle: async ({ principal, params, context }) => {
         const { failure, position } = await deps.postingRules.retry(principal.tenantId, params.id, context);
         return { status: 200, body: viewOfFailure(failure), position };

@@ -41,8 +41,8 @@ const messageBody = z
 const messagePage = z
   .object({
     limit: limit(),
-    before: z.string().optional().meta({ description: 'Id of a message: those before it.' }),
-    after: z.string().optional().meta({ description: 'Id of a message: those after it.' }),
+    before: z.string().optional().meta({ description: 'Id of a message: selects messages before it.' }),
+    after: z.string().optional().meta({ description: 'Id of a message: selects messages after it.' }),
   })
   .refine(({ before, after }) => before === undefined || after === undefined, {
     path: ['after'],
@@ -85,10 +85,10 @@ export const messagingRoutes = (deps: Deps): Route[] => {
       method: 'post',
       path: BASE,
       operationId: 'startConversation',
-      summary: 'Start a conversation, or get the one these people have',
+      summary: 'Start a conversation, or get the existing one of these people',
       description:
-        'The caller is always a participant. The same people have one conversation: 201 when it was made, ' +
-        '200 when it existed. At most 50 people.',
+        'The caller is always a participant. The same people have one conversation: 201 if it was ' +
+        'created, 200 if it existed. At most 50 people.',
       body: z.object({ participant_user_ids: listOf(z.string(), { max: 1000 }) }),
       responses: { 200: conversationView, 201: conversationView },
       reads: READS,
@@ -151,10 +151,10 @@ export const messagingRoutes = (deps: Deps): Route[] => {
       method: 'get',
       path: `${BASE}/:id/messages`,
       operationId: 'listMessages',
-      summary: 'Messages, oldest first: the newest page, or one beside a message',
+      summary: 'Messages of a page, oldest first: the newest page, or the page before or after a message',
       description:
-        'Without `before` and `after` it is the newest page. The link `next` leads to the older page. A ' +
-        'deleted message keeps its place, without a body.',
+        'Without `before` and `after` the answer is the newest page. The `next` link leads to the ' +
+        'previous, older page. A deleted message stays in the list without a body.',
       params: idParams,
       query: messagePage,
       responses: { 200: z.array(messageView) },
@@ -180,10 +180,10 @@ export const messagingRoutes = (deps: Deps): Route[] => {
       method: 'post',
       path: `${BASE}/:id/messages`,
       operationId: 'sendMessage',
-      summary: 'Send a message; everybody it mentions is notified',
+      summary: 'Send a message and notify the people that it mentions',
       description:
         'A mention is written `@[name](user:<id>)`; each active person who is mentioned gets one ' +
-        'notification. Every participant’s sockets get the message, the sender’s too.',
+        'notification. The message is sent to the sockets of all participants, including the sender.',
       params: idParams,
       body: messageBody,
       responses: { 201: messageView },
@@ -196,7 +196,7 @@ export const messagingRoutes = (deps: Deps): Route[] => {
       ...one('patch', messageView, messageParams),
       path: `${BASE}/:id/messages/:mid`,
       operationId: 'editMessage',
-      summary: 'Change the text of an own message',
+      summary: 'Change the text of your own message',
       description: 'Sets `edited_at`. An edit notifies nobody and sends no envelope.',
       body: messageBody,
       errors: ['not_a_participant', 'not_the_sender', 'invalid_transition'],
@@ -210,7 +210,7 @@ export const messagingRoutes = (deps: Deps): Route[] => {
       ...one('delete', messageView, messageParams),
       path: `${BASE}/:id/messages/:mid`,
       operationId: 'deleteMessage',
-      summary: 'Delete an own message; its text cannot be had back',
+      summary: 'Delete your own message; its text cannot be restored',
       description:
         'The text is erased from the log, the read models, stored answers and the snippets of ' +
         'notifications. Repeating it changes nothing.',
@@ -225,7 +225,7 @@ export const messagingRoutes = (deps: Deps): Route[] => {
       method: 'post',
       path: `${BASE}/:id/read`,
       operationId: 'markConversationRead',
-      summary: 'The caller has read the conversation up to now',
+      summary: 'Mark the conversation as read up to now',
       description: 'Sets the caller’s `last_read_at`, from which unread messages are counted.',
       params: idParams,
       responses: { 204: null },

@@ -29,7 +29,7 @@ export const notificationView = z
   .object({
     id: z.string(),
     kind: z.enum(['message_mention', 'note_mention']),
-    actor_email: z.string().meta({ description: 'Empty where the actor is no person.' }),
+    actor_email: z.string().meta({ description: 'Empty if the actor is not a person.' }),
     subject_kind: z.enum(['conversation', 'entity']),
     subject_id: z.string(),
     note_id: z.string(),
@@ -90,7 +90,7 @@ export const notificationRoutes = (deps: Deps): Route[] => {
       method: 'get',
       path: `${BASE}/unread-count`,
       operationId: 'countUnreadNotifications',
-      summary: 'How many of the caller’s notifications are unread',
+      summary: 'The number of the caller’s unread notifications',
       description: 'The number for the badge of a bell.',
       responses: { 200: z.object({ unread: z.int().nonnegative() }) },
       reads: READS,

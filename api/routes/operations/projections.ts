@@ -35,7 +35,7 @@ export const projectionRoutes = (deps: Deps): Route[] =>
       method: 'get',
       ...bothPaths('/super/projections'),
       operationId: 'listProjections',
-      summary: 'Read models: generations, how far they have folded, tenants that a poison event stopped',
+      summary: 'Read models: generations, checkpoints and parked tenants',
       description:
         'Shows for each read model how far it has folded the event log, and tenants whose events could not ' +
         'be folded.',
@@ -47,10 +47,10 @@ export const projectionRoutes = (deps: Deps): Route[] =>
       method: 'post',
       ...bothPaths('/super/projections/:name/retry'),
       operationId: 'retryProjection',
-      summary: 'Take a parked tenant up again',
+      summary: 'Resume a parked tenant',
       description:
-        'Use it after the cause of the failure was repaired. The events of the tenant are folded from where ' +
-        'they stopped.',
+        'Use it after the cause of the failure was repaired. The read model continues with the event that ' +
+        'failed.',
       params: projectionParams,
       body: z.object({ tenant: z.string().max(64) }),
       responses: { 202: z.object({ projection: z.string(), tenant: z.string() }) },
@@ -65,8 +65,8 @@ export const projectionRoutes = (deps: Deps): Route[] =>
       ...bothPaths('/super/projections/:name/rebuild'),
       operationId: 'rebuildProjection',
       expensive: true,
-      summary: 'Build a read model anew beside the one that answers; it takes over when it has caught up',
-      description: 'The present read model answers until the new one has caught up, so nobody sees a gap.',
+      summary: 'Rebuild a read model beside the active one; the new one takes over when it has caught up',
+      description: 'The active read model answers until the new one has caught up, so reads have no gap.',
       params: projectionParams,
       responses: { 202: z.object({ projection: z.string(), generation: z.string() }) },
       handle: async ({ params: { name } }) => ({

@@ -43,7 +43,8 @@ export const partnerPortalRoutes = (deps: Deps): Route[] => [
       method: 'post',
       path: `${BASE}/auth/exchange`,
       operationId: 'exchangePartnerAssertion',
-      summary: 'A partner token for an assertion of the hosting portal; each assertion counts once',
+      summary:
+        'Exchange an assertion of the hosting portal for a partner token; each assertion is valid once',
       description:
         'The hosting portal signs the assertion with the exchange key (HS256, claims `sub`, `email`, ' +
         '`partner_id`, `permissions`, `jti`, at most 5 minutes old). The token lasts one hour.',
@@ -65,7 +66,7 @@ export const partnerPortalRoutes = (deps: Deps): Route[] => [
       method: 'get',
       path: `${BASE}/me`,
       operationId: 'getPartnerSession',
-      summary: 'Who is signed in, for which partner, with which permissions',
+      summary: 'The signed-in account, its partner and its permissions',
       description: 'Use it to decide which parts of a portal to show.',
       responses: {
         200: z.object({
@@ -87,8 +88,8 @@ export const partnerPortalRoutes = (deps: Deps): Route[] => [
       method: 'get',
       path: `${BASE}/billing/profile`,
       operationId: 'getBillingProfile',
-      summary: 'How invoice lines read',
-      description: 'The templates from which the names and descriptions of invoice lines are made.',
+      summary: 'The templates of invoice lines',
+      description: 'Names and descriptions of invoice lines are made from these templates.',
       responses: { 200: profile },
       handle: async ({ principal }) => ok(await deps.billingProfiles.get(principal.partnerId)),
     }),
@@ -97,10 +98,11 @@ export const partnerPortalRoutes = (deps: Deps): Route[] => [
       method: 'put',
       path: `${BASE}/billing/profile`,
       operationId: 'replaceBillingProfile',
-      summary: 'Replace how invoice lines read',
+      summary: 'Replace the templates of invoice lines',
       description:
-        'Templates may hold `{{customer}}`, `{{partner}}`, `{{meter}}`, `{{quantity}}` and `{{period}}`; ' +
-        'any other variable is 422 `unknown_template_variable`. Frozen invoices keep their texts.',
+        'Templates may contain `{{customer}}`, `{{partner}}`, `{{meter}}`, `{{quantity}}` and ' +
+        '`{{period}}`; any other variable is 422 `unknown_template_variable`. Frozen invoices keep their ' +
+        'texts.',
       body: profile,
       responses: { 200: profile },
       errors: ['unknown_template_variable'],

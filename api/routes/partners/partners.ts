@@ -29,7 +29,7 @@ const homeTenantId = z
   .string()
   .max(64)
   .nullable()
-  .meta({ description: 'The partner’s own tenant, where its books are.' });
+  .meta({ description: 'The partner’s own tenant, which has its ledger.' });
 
 const newPartner = z.object({
   id: z

@@ -66,9 +66,9 @@ const ssoOf = (loopbackHttp: boolean) =>
           'The issuer must be an https URL in its usual spelling, without user info, query and fragment.',
         ),
       client_id: text({ max: 500 }),
-      client_secret: text({ max: 1_000 })
-        .optional()
-        .meta({ description: 'Never shown again. Left out: the present one, of the same client, stays.' }),
+      client_secret: text({ max: 1_000 }).optional().meta({
+        description: 'Never shown again. If left out, the current secret of the same client stays.',
+      }),
       return_origins: listOf(
         z
           .string()
@@ -106,7 +106,7 @@ const tenantChange = z.object({
   status: z.enum(['active', 'suspended']).optional(),
   admin: admin.optional().meta({
     description:
-      'Appointed: a new user, or the one with this e-mail, who gets the role, this name and this password.',
+      'The admin to appoint: a new user, or the user with this e-mail, who gets the role, this name and this password.',
   }),
 });
 
@@ -115,7 +115,7 @@ const changedTenantView = tenantView
     admin: userView
       .extend({ changes: z.array(z.enum(APPOINTMENTS)) })
       .optional()
-      .meta({ description: 'Given when an admin was appointed.' }),
+      .meta({ description: 'Present if an admin was appointed.' }),
   })
   .meta({ id: 'ChangedTenant' });
 

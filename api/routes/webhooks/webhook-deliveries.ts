@@ -23,12 +23,12 @@ const fields = {
   id: z.string().meta({ description: 'Equal to the `id` of the envelope.' }),
   event: z.string(),
   status: z.enum(DELIVERY_STATUSES).meta({
-    description: '`failed`: the URL was refused by the guard. `dead`: in the dead-letter log.',
+    description: '`failed`: the guard refused the URL. `dead`: in the dead-letter log.',
   }),
   attempts: z.int(),
   response_code: z.int().nullable(),
   last_error: z.string().nullable().meta({
-    description: 'Of the last attempt, unless it succeeded. At most 500 characters.',
+    description: 'Error of the last attempt, unless it succeeded. At most 500 characters.',
   }),
   created_at: timestamp,
   last_attempt_at: timestamp.nullable(),
@@ -40,9 +40,9 @@ const deliveryView = z.object(fields).meta({ id: 'WebhookDelivery' });
 const attemptView = z
   .object({
     attempt: z.int().meta({ description: 'As in `X-Service-Attempt`.' }),
-    at: timestamp.meta({ description: 'When its outcome was recorded.' }),
+    at: timestamp.meta({ description: 'When the outcome of the attempt was recorded.' }),
     status: z.enum(['delivered', 'failed', 'refused']).meta({
-      description: '`refused`: the guard refused the URL, so that nothing was sent.',
+      description: '`refused`: the guard refused the URL, and nothing was sent.',
     }),
     response_code: z.int().nullable(),
     ms: z.int().nullable().meta({
@@ -56,7 +56,7 @@ const detailView = z
   .object({
     ...fields,
     subscription_id: z.string(),
-    body: z.string().meta({ description: 'The body as sent, to the byte.' }),
+    body: z.string().meta({ description: 'The body exactly as sent.' }),
     history: z.array(attemptView).meta({ description: 'The latest 100 attempts, oldest first.' }),
   })
   .meta({ id: 'WebhookDeliveryDetail' });
@@ -124,7 +124,7 @@ export const webhookDeliveryRoutes = (deps: Deps): Route[] => {
       path: `${WEBHOOKS}/deliveries/:delivery_id`,
       operationId: 'readWebhookDelivery',
       summary: 'One delivery with its body as sent and its attempts',
-      description: 'Use it to see what a receiver was sent and what it answered, attempt by attempt.',
+      description: 'Shows the request to the receiver and its answer for each attempt.',
       handle: async ({ principal: { tenantId }, params: { delivery_id } }) => {
         const { delivery, body, history } = await deps.webhookDeliveries.read(tenantId, delivery_id);
         await deps.webhooks.find(tenantId, delivery.subscriptionId);
@@ -153,8 +153,8 @@ export const webhookDeliveryRoutes = (deps: Deps): Route[] => {
       method: 'post',
       path: `${WEBHOOKS}/:id/replay-dlq`,
       operationId: 'replayWebhookDeadLetters',
-      summary: 'Try each delivery of the dead-letter log once more, oldest first, one after the other',
-      description: 'A delivery that fails once more goes to the back of the dead-letter log.',
+      summary: 'Replay the dead-letter log: each delivery once, oldest first, one after the other',
+      description: 'A delivery that fails again goes to the end of the dead-letter log.',
       params: idParams,
       responses: { 202: z.object({ replayed: z.int() }) },
       errors: ['subscription_paused'],
@@ -168,8 +168,8 @@ export const webhookDeliveryRoutes = (deps: Deps): Route[] => {
       method: 'post',
       path: `${WEBHOOKS}/deliveries/:delivery_id/replay`,
       operationId: 'replayWebhookDelivery',
-      summary: 'Send a delivery once more: the same bytes, signed with the present secret',
-      description: 'Also possible for a delivery that has succeeded; the receiver sees the same id.',
+      summary: 'Replay a delivery: the same bytes, signed with the current secret',
+      description: 'Also possible for a delivery that has succeeded; the receiver gets the same id.',
       params: z.object({ delivery_id: uuid }),
       responses: { 202: queued },
       errors: ['subscription_paused'],

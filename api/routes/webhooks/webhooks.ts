@@ -54,7 +54,7 @@ const fields = {
   created_at: timestamp,
   updated_at: timestamp,
   consecutive_dead_letters: z.int().meta({
-    description: 'Distinct deliveries given up since the last success; the tenth pauses the subscription.',
+    description: 'Number of dead letters since the last success; the tenth pauses the subscription.',
   }),
   secret_rotated_at: timestamp.nullable(),
 };
@@ -65,7 +65,7 @@ const viewWithSecret = z
     ...fields,
     secret: z.string().optional().meta({
       description:
-        'Shown once: an answer that is repeated for an Idempotency-Key is without it. The key of the HMAC is the whole text.',
+        'Shown once; a replayed answer (Idempotency-Key) does not contain it. The key of the HMAC is the whole text.',
     }),
   })
   .meta({ id: 'WebhookSubscriptionWithSecret' });
@@ -110,10 +110,10 @@ export const webhookRoutes = (deps: Deps): Route[] => {
       method: 'post',
       path: WEBHOOKS,
       operationId: 'createWebhook',
-      summary: 'Subscribe a URL to events; the answer holds the signing secret, once',
+      summary: 'Subscribe a URL to events; only this answer contains the signing secret',
       description:
-        '`secret` is in this answer only. The URL must be public HTTPS. The plan limits how many ' +
-        'subscriptions are active: 422 `subscription_limit_reached`.',
+        'Only this answer contains `secret`. The URL must be public HTTPS. The plan limits the number of ' +
+        'active subscriptions: 422 `subscription_limit_reached`.',
       entitlement: 'webhooks',
       body: newSubscription,
       responses: { 201: viewWithSecret },
@@ -140,9 +140,8 @@ export const webhookRoutes = (deps: Deps): Route[] => {
       ...one('patch', view, idParams),
       path: `${WEBHOOKS}/:id`,
       operationId: 'changeWebhook',
-      summary: 'Change URL, events or description, pause, or make active again; equal values change nothing',
-      description:
-        'A paused subscription gets no events, and those that happen meanwhile are not kept for it.',
+      summary: 'Change, pause or resume a subscription; equal values change nothing',
+      description: 'A paused subscription gets no events; events during the pause are not sent later.',
       body: change,
       errors: ['plan_required', 'url_refused', 'subscription_limit_reached'],
       handle: async ({ principal: { tenantId, rights }, params, body, context }) => {
@@ -155,8 +154,8 @@ export const webhookRoutes = (deps: Deps): Route[] => {
       ...removal(idParams),
       path: `${WEBHOOKS}/:id`,
       operationId: 'deleteWebhook',
-      summary: 'Delete a subscription; what waits to be delivered is dropped',
-      description: 'Its history of deliveries is gone as well.',
+      summary: 'Delete a subscription and its pending deliveries',
+      description: 'Its delivery history is deleted as well.',
       handle: async ({ principal: { tenantId }, params, context }) =>
         gone(await deps.webhooks.delete(tenantId, params.id, context)),
     }),
@@ -165,8 +164,9 @@ export const webhookRoutes = (deps: Deps): Route[] => {
       ...one('post', viewWithSecret, idParams),
       path: `${WEBHOOKS}/:id/rotate-secret`,
       operationId: 'rotateWebhookSecret',
-      summary: 'A new signing secret, shown once; the one before signs a second header for a while',
-      description: 'For 24 hours each delivery carries a second signature, made with the secret before.',
+      summary:
+        'Rotate the signing secret; the new one is shown once, and the previous one signs a second header for 24 hours',
+      description: 'For 24 hours each delivery carries a second signature, made with the previous secret.',
       handle: async ({ principal, params, context }) =>
         withSecret(200, await deps.webhooks.rotate(principal.tenantId, params.id, context)),
     }),

@@ -40,7 +40,7 @@ const jobView = z
     workflow_version: z.int(),
     state: z.string(),
     final: z.boolean(),
-    version: z.int().meta({ description: 'Counts the states that the job was in.' }),
+    version: z.int().meta({ description: 'Number of states that the job has been in.' }),
     created_at: timestamp,
     updated_at: timestamp,
   })
@@ -59,10 +59,10 @@ const jobMove = z.object({
 
 const jobDetailView = jobView
   .extend({
-    history: z.array(jobMove).meta({ description: 'Oldest first; the last 1,000.' }),
+    history: z.array(jobMove).meta({ description: 'The latest 1,000, oldest first.' }),
     allowed_events: z.array(z.string()).meta({
       description:
-        'Events that lead on for the caller: the role is admitted, the guard holds without a payload.',
+        'Events that the caller can send now: the role is allowed, and the guard holds without a payload.',
     }),
   })
   .meta({ id: 'JobDetail' });
@@ -140,7 +140,7 @@ export const jobRoutes = (deps: Deps): Route[] => {
       method: 'get',
       path: BASE,
       operationId: 'listJobs',
-      summary: 'Jobs, the one begun last first',
+      summary: 'Jobs, newest first',
       description: 'Filter by entity, state and workflow.',
       scope: 'workflow:read',
       query: z.object({
@@ -164,10 +164,10 @@ export const jobRoutes = (deps: Deps): Route[] => {
       ...one('get', jobDetailView, idParams),
       path: `${BASE}/:id`,
       operationId: 'getJob',
-      summary: 'One job, where it has been, and where the caller can take it',
+      summary: 'One job, with its history and the caller’s allowed events',
       description:
-        '`history` lists each move with its actor; `allowed_events` names the moves that the caller may ' +
-        'make now.',
+        '`history` lists each transition with its actor; `allowed_events` names the transitions that the ' +
+        'caller may make now.',
       scope: 'workflow:read',
       reads: READS,
       handle: async ({ principal, params }) => {
@@ -190,11 +190,11 @@ export const jobRoutes = (deps: Deps): Route[] => {
       ...one('post', jobView, idParams),
       path: `${BASE}/:id/transitions`,
       operationId: 'transitionJob',
-      summary: 'Move a job along a transition; the loser of a race gets a conflict',
+      summary: 'Move a job along a transition; after a lost race the answer is a conflict',
       description:
-        'A guard that is false gives 422 `guard_rejected` and names itself; an event without an edge from ' +
-        'this state is 409 `invalid_transition`. With `expected_state` the move is made only from that ' +
-        'state.',
+        'A guard that is false is 422 `guard_rejected`, with the guard in `details`; an event without a ' +
+        'transition from the current state is 409 `invalid_transition`. With `expected_state` the job is ' +
+        'moved only from that state.',
       scope: 'workflow:execute',
       body: z.object({
         event_name: text({ max: 200 }),
@@ -214,9 +214,9 @@ export const jobRoutes = (deps: Deps): Route[] => {
       ...one('post', jobView, idParams),
       path: `${BASE}/:id/override`,
       operationId: 'overrideJob',
-      summary: 'Put a job into any other state of its workflow',
+      summary: 'Override: move a job to any other state of its workflow',
       description:
-        'For repairs: no guard is asked. The reason is kept in the history, and webhooks get ' +
+        'For repairs: guards are not checked. The reason is stored in the history, and webhooks get ' +
         '`job.admin_override`.',
       scope: 'workflow:admin',
       roles: ['admin'],

@@ -24,8 +24,11 @@ const madeLinkView = z
     token: z
       .string()
       .optional()
-      .meta({ description: 'Shown once: not in the answer to a repeated request.' }),
-    url: z.string().optional().meta({ description: 'Path that holds the token; shown with it.' }),
+      .meta({ description: 'Shown once; a replayed answer (Idempotency-Key) does not contain it.' }),
+    url: z
+      .string()
+      .optional()
+      .meta({ description: 'Path that contains the token; shown together with the token.' }),
     expires_at: timestamp,
   })
   .meta({ id: 'MadeLink' });
@@ -54,10 +57,10 @@ export const publicLinkRoutes = (deps: Deps): Route[] => {
       method: 'post',
       path: BASE,
       operationId: 'createLink',
-      summary: 'Make a public link to a page of a job',
+      summary: 'Create a public link to the page of a job',
       description:
-        '`token` and `url` are in this answer only. Who has the link can see which record it leads to, ' +
-        'until it ends.',
+        'Only this answer contains `token` and `url`. Anybody with the link can see its record until the ' +
+        'link ends.',
       scope: 'workflow:execute',
       params: idParams,
       body: z.object({
@@ -86,8 +89,8 @@ export const publicLinkRoutes = (deps: Deps): Route[] => {
       ...pagedList(linkView),
       path: BASE,
       operationId: 'listLinks',
-      summary: 'The public links of a job, newest first, ended ones too',
-      description: 'With the time at which each ends or was revoked.',
+      summary: 'The public links of a job, newest first, including ended ones',
+      description: 'Each with the time at which it ends or was revoked.',
       scope: 'workflow:read',
       params: idParams,
       reads: ['links'],
@@ -102,8 +105,8 @@ export const publicLinkRoutes = (deps: Deps): Route[] => {
       ...removal(idParams.extend({ link_id: uuid })),
       path: `${BASE}/:link_id`,
       operationId: 'revokeLink',
-      summary: 'Revoke a public link at once; again changes nothing',
-      description: 'The link answers 404 from now on.',
+      summary: 'Revoke a public link at once; revoking it again changes nothing',
+      description: 'Later requests to the link get 404.',
       scope: 'workflow:execute',
       handle: async ({ principal, params: { id, link_id: linkId }, context }) =>
         gone(await deps.publicLinks.revoke(principal.tenantId, id, linkId, context)),
@@ -113,8 +116,8 @@ export const publicLinkRoutes = (deps: Deps): Route[] => {
       ...one('get', targetView, z.object({ token: z.string().max(200) })),
       ...bothPaths(`${PUBLIC}/:token`),
       operationId: 'validateLink',
-      summary: 'What a public link leads to',
-      description: 'A link that is unknown, ended or revoked is the same 404.',
+      summary: 'The job behind a public link',
+      description: 'An unknown, ended or revoked link gets the same 404.',
       limit: 'public',
       reads: ['links'],
       handle: async ({ params }) => {

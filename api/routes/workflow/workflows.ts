@@ -28,14 +28,14 @@ const workflowView = z
   .object({
     name: z.string(),
     status: z.enum(['draft', 'published']).meta({
-      description: 'Of the definition shown: `draft` until it is published.',
+      description: 'Status of the definition shown: `draft` until it is published.',
     }),
     version: z.int().nonnegative().meta({ description: 'The newest published version; 0 before the first.' }),
     ...definitionShape,
     published: z
       .object({ version: z.int(), ...definitionShape })
       .optional()
-      .meta({ description: 'While a newer draft is shown: what new jobs begin with.' }),
+      .meta({ description: 'While a newer draft is shown: the version that new jobs start with.' }),
     published_at: timestamp.nullable(),
     created_at: timestamp,
     updated_at: timestamp,
@@ -81,7 +81,7 @@ export const workflowRoutes = (deps: Deps): Route[] => {
       method: 'post',
       path: BASE,
       operationId: 'createWorkflow',
-      summary: 'Begin a workflow with a first draft',
+      summary: 'Create a workflow with its first draft',
       description: 'A draft may be incomplete; it is checked when it is published.',
       scope: 'workflow:admin',
       roles: ['admin'],
@@ -98,7 +98,7 @@ export const workflowRoutes = (deps: Deps): Route[] => {
       operationId: 'listWorkflows',
       expensive: true,
       summary: 'The workflows of the tenant, oldest first',
-      description: 'Each with its draft, or with its published definition.',
+      description: 'Each with its newer draft, otherwise with its published definition.',
       scope: 'workflow:read',
       reads: ['workflows'],
       handle: ({ principal: { tenantId }, query }) =>
@@ -114,8 +114,8 @@ export const workflowRoutes = (deps: Deps): Route[] => {
       ...one('get', workflowView, nameParams),
       path: `${BASE}/:name`,
       operationId: 'getWorkflow',
-      summary: 'One workflow: its draft, or without a newer draft the published definition',
-      description: '`version` is the newest published version, with which new jobs begin.',
+      summary: 'One workflow: its newer draft, otherwise the published definition',
+      description: '`version` is the newest published version, with which new jobs start.',
       scope: 'workflow:read',
       reads: ['workflows'],
       handle: async ({ principal, params }) => {
@@ -128,7 +128,7 @@ export const workflowRoutes = (deps: Deps): Route[] => {
       ...one('put', workflowView, nameParams),
       path: `${BASE}/:name`,
       operationId: 'saveWorkflowDraft',
-      summary: 'Save the next draft; what is published stays as it is',
+      summary: 'Save the next draft; the published version does not change',
       description: 'Replaces the draft. Jobs are not affected until it is published.',
       scope: 'workflow:admin',
       roles: ['admin'],
@@ -149,10 +149,10 @@ export const workflowRoutes = (deps: Deps): Route[] => {
       path: `${BASE}/:name/publish`,
       operationId: 'publishWorkflow',
       expensive: true,
-      summary: 'Publish the draft as the next version; jobs that run stay on theirs',
+      summary: 'Publish the draft as the next version; running jobs stay on their version',
       description:
         'Checks that every state can be reached, and that guards fit the fields of the entities that use ' +
-        'the workflow. Running jobs stay on the version that they began with.',
+        'the workflow. Running jobs stay on the version with which they started.',
       scope: 'workflow:admin',
       roles: ['admin'],
       errors: ['constraint_violated', 'conflict'],
