@@ -64,8 +64,8 @@ The first envelope is \`ready\`. Keep the \`position\` of the last envelope. Aft
 \`?after=<position>\`: the server first sends the missed envelopes, each once. If more than 1,000 were missed, it sends
 \`resync\` instead.
 
-The server pings every 25 seconds and drops a client that does not answer two of them. Frames from the client up to 64 KiB are ignored.
-A refused handshake is answered with 400, 401, 403 or 429 and the error as JSON.
+The server pings every 25 seconds and drops a client that does not answer two of them. Frames from the client
+up to 64 KiB are ignored. A refused handshake is answered with 400, 401, 403 or 429 and the error as JSON.
 
 | close code | meaning | what to do |
 |---|---|---|

@@ -34,7 +34,8 @@ milliseconds, \`2026-11-02T09:00:00.000Z\`; days are \`2026-11-02\`. Money is an
 
 ## Pages
 
-A list is an array. \`limit\` sets its length, and \`Link: <…>; rel="next"\` points to the next page; the last page has no such link.
+A list is an array. \`limit\` sets its length, and \`Link: <…>; rel="next"\` points to the next page; the last
+page has no such link.
 
 ## Idempotency
 
@@ -43,8 +44,8 @@ one effect, and the retry gets the first answer, with \`Idempotency-Replayed: tr
 
 ## Positions
 
-A write answers with \`X-Event-Position\`, its position in the event log. Reads of the same client see the write at once. Send
-the position as \`X-Min-Position\` with a read by another client or at another node that must see the write.
+A write answers with \`X-Event-Position\`, its position in the event log. Reads of the same client see the write
+at once. Send the position as \`X-Min-Position\` with a read by another client or at another node that must see the write.
 
 ## Limits
 
