@@ -1037,7 +1037,7 @@ export interface paths {
             readonly cookie?: never;
         };
         /**
-         * The installed extensions, newest first
+         * The installed extensions, the most recently installed first
          * @description Every person of the tenant may read the list.
          */
         readonly get: operations["listExtensions"];
@@ -8695,7 +8695,7 @@ export interface operations {
         };
         readonly requestBody?: never;
         readonly responses: {
-            /** @description The installed extensions, newest first. */
+            /** @description The installed extensions, the most recently installed first. */
             readonly 200: {
                 headers: {
                     readonly Link: components["headers"]["Link"];

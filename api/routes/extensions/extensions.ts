@@ -123,7 +123,7 @@ export const extensionRoutes = (deps: Deps): Route[] => {
         ...pagedList(extensionView),
         path: BASE,
         operationId: 'listExtensions',
-        summary: 'The installed extensions, newest first',
+        summary: 'The installed extensions, the most recently installed first',
         description: 'Every person of the tenant may read the list.',
         reads: ['extensions'],
         handle: ({ principal, query }) =>
