@@ -12163,7 +12163,7 @@ export interface operations {
                 content: {
                     /**
                      * @example record_id,current_state,code,message
-                     *     019cad90-2d8b-738a-9a4f-1b706b626b07,reported,invalid_fsm_from_state,No such transition leads out of reported.
+                     *     019cad90-2d8b-738a-9a4f-1b706b626b07,reported,invalid_fsm_from_state,The state reported has no such transition.
                      */
                     readonly "text/csv": string;
                 };
