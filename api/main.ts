@@ -28,7 +28,7 @@ const main = async (): Promise<void> => {
   const runs = stopOnSignals(logger, member !== undefined);
   if (isFirst) {
     for (const misspelled of misspelledVariables(process.env)) {
-      logger.warn(misspelled, 'a variable has no effect, and nearly the name of one that has');
+      logger.warn(misspelled, 'a variable is unknown and has no effect: its name may be misspelled');
     }
   }
   requireFolders(config);

@@ -163,7 +163,7 @@ export const startPlatform = async (options: PlatformOptions): Promise<Platform>
   const sweeper = setInterval(() => {
     stores.answers
       .sweep(clock.now())
-      .catch((error: unknown) => logger.warn({ err: error }, 'stored answers could not be swept'));
+      .catch((error: unknown) => logger.warn({ err: error }, 'expired answers could not be removed'));
   }, SWEEP_MS);
   sweeper.unref();
 

@@ -200,7 +200,7 @@ def proof_of(text):
     first, *rest = lines_of(text) or [""]
     head = head_of(first)
     if head is None:
-        raise Fault("bad_signature", "the proof is no head")
+        raise Fault("bad_signature", "the proof is not a valid head")
     heads = [stream_head_of(line) for line in rest]
     if None in heads or root_of(heads) != head["root"]:
         raise Fault("bad_signature", "the list of heads is not the one that was signed")
@@ -214,7 +214,7 @@ def heads_of(text):
         if head is not None:
             found.append((head, None))
         elif parsed(line) is not NO_JSON:
-            raise Fault("bad_signature", "a line in the file of heads is no head")
+            raise Fault("bad_signature", "a line in the file of heads is not a valid head")
     return found
 
 
@@ -225,7 +225,7 @@ def signed_text(head):
 
 def instant(text):
     if not INSTANT.fullmatch(text):
-        raise Misuse("--not-before must be an instant, such as 2026-01-31T00:00:00Z")
+        raise Misuse("--not-before must be a time such as 2026-01-31T00:00:00Z")
     return datetime.datetime.fromisoformat(re.sub(r"Z$", "+00:00", text))
 
 
@@ -323,7 +323,7 @@ class Verifier:
         self.line += 1
         event = event_of(text)
         if event is None:
-            raise Fault("unreadable_line", "this line is no event", self.line)
+            raise Fault("unreadable_line", "this line is not an event", self.line)
         self.pass_heads(event)
         self.follow(*event)
         self.events += 1
@@ -335,14 +335,14 @@ class Verifier:
         if not stream.startswith(f"{self.tenant}."):
             raise Fault("foreign_event", "this is not of the tenant", *at)
         if order(position) <= order(self.position):
-            raise Fault("out_of_order", "this stands after an event of a later or the same position", *at)
+            raise Fault("out_of_order", "this comes after an event of a later or the same position", *at)
         self.position = position
         tip = self.tips.get(stream)
         expected = 0 if tip is None else tip[0] + 1
         if revision > expected:
             raise Fault("missing_event", "this is missing", self.line, stream, expected)
         if revision < expected:
-            raise Fault("repeated_event", "this was there before", *at)
+            raise Fault("repeated_event", "this is repeated", *at)
         before = metadata.find('"prev_hash":"') + len('"prev_hash":"')
         previous = metadata[before : before + 64]
         begin = metadata.find('"hash":"')
@@ -361,7 +361,7 @@ class Verifier:
                 raise Fault("changed_event", "this does not begin its stream", *at)
             raise Fault("changed_event", "this was changed and given a new hash", tip[2], stream, tip[0])
         if not agrees:
-            raise Fault("changed_view", "the view does not say what is stored", *at)
+            raise Fault("changed_view", "the view does not match the stored event", *at)
         self.tips[stream] = (revision, digest, self.line)
 
     def pass_heads(self, event):
@@ -379,7 +379,7 @@ class Verifier:
             return
         if listed is not None:
             self.name_difference({stream: (revision, digest) for stream, revision, digest in listed})
-        raise Fault("root_mismatch", "the events are not those that were sealed")
+        raise Fault("root_mismatch", "the events are not those that were signed")
 
     def name_difference(self, sealed):
         for stream in byte_order({*self.tips, *sealed}):
@@ -388,9 +388,9 @@ class Verifier:
             if has < had:
                 raise Fault("missing_event", "this is missing", None, stream, has + 1)
             if has > had:
-                raise Fault("inserted_event", "this was not there", None, stream, had + 1)
+                raise Fault("inserted_event", "this did not exist when the head was signed", None, stream, had + 1)
             if tip[1] != one[1]:
-                raise Fault("changed_event", "this, or one before it, was made anew", tip[2], stream, has)
+                raise Fault("changed_event", "this, or an earlier event of its stream, was changed and given a new hash", tip[2], stream, has)
 
     def verdict(self, fault):
         head = self.heads[self.passed - 1][0] if self.passed else None

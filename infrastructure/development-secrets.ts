@@ -134,7 +134,7 @@ export const rotated = (
   const { current, previous, next } = found;
   if (previous !== undefined && !force) {
     throw new ConfigError(
-      `${previousOf(name)} still verifies, and servers that were not restarted may still sign with it. End that overlap first, or use --force to refuse what it signed.`,
+      `${previousOf(name)} still verifies, and servers that were not restarted may still sign with it. End that overlap first, or use --force to reject everything that it signed.`,
     );
   }
   if (step === 'rotate') {
@@ -188,7 +188,7 @@ export const dropStored = (config: Config, name: SigningSecret): void => {
 const changeStored = (config: Config, change: (secrets: Secrets) => Secrets): void => {
   const path = pathIn(config);
   if (!existsSync(path)) {
-    throw new ConfigError(`No development secrets are kept in ${config.DATA_DIR}: start the server once.`);
+    throw new ConfigError(`${config.DATA_DIR} holds no development secrets: start the server once.`);
   }
   // Of two concurrent rotations one would lose its key while servers sign with it.
   const lock = `${path}.lock`;

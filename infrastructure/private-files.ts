@@ -85,7 +85,7 @@ export const warnOfOpenFolders = ({ DATA_DIR, KEYSTORE_URL }: Folders, logger: L
     if ((mode & OTHERS) === 0) continue;
     logger.warn(
       { folder, mode: mode.toString(8) },
-      'other users of this machine may look into this folder: make it private with chmod 700',
+      'other users of this machine can access this folder: make it private with chmod 700',
     );
   }
 };

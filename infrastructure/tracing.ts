@@ -41,7 +41,7 @@ export const openTracing = async (
         if (fails !== isAway) {
           isAway = fails;
           if (fails) logger.warn({ spans: spans.length }, 'traces cannot be sent');
-          else logger.info({}, 'traces are sent again');
+          else logger.info({}, 'traces can be sent again');
         }
         done(result);
       }),

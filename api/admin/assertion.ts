@@ -30,23 +30,25 @@ export const mintPartnerAssertion: AdminCommand = {
   name: 'mint-partner-assertion',
   usage: `--partner <id> --email <address> [--permissions ${BILLING_PERMISSION}] [--user <id>]`,
   summary:
-    'Print an assertion for the partner portal’s exchange, as the hosting portal makes it. Development only.',
+    'Print an assertion for a partner’s sign-in, as the hosting portal would sign it. Development only.',
   run: async (args) => {
     const config = adminConfig();
     if (config.NODE_ENV === 'production') {
-      throw new Refusal('Assertions are the hosting portal’s: this works in development only.');
+      throw new Refusal(
+        'In production only the hosting portal signs assertions. This command works in development only.',
+      );
     }
     const { partner, email, user, permissions } = optionsOf(args, schema);
     const secret = knownSecret(config, 'PARTNER_EXCHANGE_SECRET');
     if (secret === undefined) {
       throw new Refusal(
-        `PARTNER_EXCHANGE_SECRET is not set, and ${config.DATA_DIR} keeps none: start the server once.`,
+        `PARTNER_EXCHANGE_SECRET is not set, and ${config.DATA_DIR} holds none: start the server once.`,
       );
     }
     const family = tokenFamily([secret], assertionClaims, () => ASSERTION_SECONDS, systemClock);
     const sub = user ?? uuidFromName(`partner-user\n${partner}\n${email.toLowerCase()}`);
     const claims = { sub, email, partner_id: partner, permissions, jti: randomUUID() };
     produce(family.sign(claims, ASSERTION_SECONDS));
-    say(`It counts once, within ${ASSERTION_SECONDS / 60} minutes.`);
+    say(`It can be used once, within ${ASSERTION_SECONDS / 60} minutes.`);
   },
 };

@@ -14,7 +14,7 @@ const embeddedKeys = (config: Config): string => {
   const { EVENTSTORE_URL, MONGODB_URL, KEYSTORE_URL, DATA_DIR } = config;
   if (EVENTSTORE_URL !== undefined || MONGODB_URL !== undefined || KEYSTORE_URL?.startsWith('mongodb')) {
     throw new Refusal(
-      'This copies embedded stores alone: see docs/operations.md for EventStoreDB and MongoDB.',
+      'This command copies embedded stores only. See docs/operations.md for EventStoreDB and MongoDB.',
     );
   }
   return join(KEYSTORE_URL ?? DATA_DIR, 'keys.db');
@@ -25,18 +25,18 @@ const sayWhatIsLeftOut = ({ DATA_DIR, MASTER_KEY }: Config): void => {
   const secrets = join(DATA_DIR, 'development-secrets.json');
   say(
     MASTER_KEY === undefined && existsSync(secrets)
-      ? `Not in it: ${secrets}. Keep that file apart from both: without its MASTER_KEY the keys open nothing.`
-      : 'Not in it: MASTER_KEY. Keep it apart from both: without it the keys open nothing.',
+      ? `Not in the backup: ${secrets}. Keep that file apart from both folders: without its MASTER_KEY the data keys are useless.`
+      : 'Not in the backup: MASTER_KEY. Keep it apart from both folders: without it the data keys are useless.',
   );
   const signing = join(DATA_DIR, 'audit-signing-key.pem');
-  if (existsSync(signing)) say(`Not in it either: ${signing}, with which heads are signed.`);
+  if (existsSync(signing)) say(`Also not in the backup: ${signing}, the key that signs heads.`);
 };
 
 export const backup: AdminCommand = {
   name: 'backup',
   usage: '--to <folder> --keys-to <folder>',
   summary:
-    'Copy the embedded stores while servers run on them: log, files and stored answers to one empty folder, data keys to another.',
+    'Copy the embedded stores, also while servers use them: log, files and stored answers to one empty folder, data keys to another.',
   run: async (args) => {
     const { to, 'keys-to': keysTo } = optionsOf(args, z.object({ to: folder, 'keys-to': folder }));
     const config = adminConfig();
@@ -44,7 +44,7 @@ export const backup: AdminCommand = {
     const madeAt = new Date(systemClock.now()).toISOString();
     const { position } = await backUp({ dataDir: config.DATA_DIR, keys, to, keysTo }, madeAt);
     say(
-      `Backed up to ${position === '' ? 'an empty log' : `position ${position}`}. Read models are not in it: they are folded anew.`,
+      `Backed up ${position === '' ? 'an empty log' : `the log up to position ${position}`}. Read models are not in the backup: they are rebuilt from the log.`,
     );
     sayWhatIsLeftOut(config);
   },
@@ -54,7 +54,7 @@ export const restoreBackup: AdminCommand = {
   name: 'restore',
   usage: '--from <folder> --keys-from <folder> --into <data folder> [--keys-into <folder>] [--older-keys]',
   summary:
-    'Make a data folder of a backup and of data keys, each byte checked. Nothing that is there is replaced.',
+    'Create a data folder from a backup and its data keys, verifying every file. Existing files are never overwritten.',
   run: async (args) => {
     const options = optionsOf(
       args,
@@ -74,10 +74,10 @@ export const restoreBackup: AdminCommand = {
       olderKeys: options['older-keys'],
     });
     say(
-      `Restored what was backed up at ${made_at}, up to ${position === '' ? 'an empty log' : `position ${position}`}.`,
+      `Restored the backup of ${made_at}, ${position === '' ? 'an empty log' : `up to position ${position}`}.`,
     );
     say(
-      'Before the start: give the server the MASTER_KEY of then (in development, put development-secrets.json there).',
+      'Before you start the server: set the MASTER_KEY of that time (in development, copy development-secrets.json into the data folder).',
     );
   },
 };

@@ -48,7 +48,7 @@ export const optionsOf = <S extends z.ZodObject>(args: readonly string[], schema
   try {
     values = parseArgs({ args: [...args], options, strict: true, allowPositionals: false }).values;
   } catch {
-    throw new Refusal('These arguments are not understood; --help shows the options.', 2);
+    throw new Refusal('The arguments are not valid; --help shows the options.', 2);
   }
   const parsed = schema.safeParse(values);
   if (parsed.success) return parsed.data;

@@ -16,7 +16,7 @@ export const showConfig: AdminCommand = {
   run: async (args) => {
     optionsOf(args, NONE);
     for (const { variable, meant: suggestion } of misspelledVariables(process.env)) {
-      say(`${variable} has no effect: is ${suggestion} meant?`);
+      say(`${variable} is unknown and has no effect. Did you mean ${suggestion}?`);
     }
     for (const line of effectiveConfig(process.env)) produce(line);
     try {
@@ -46,7 +46,7 @@ export const makeSecrets: AdminCommand = {
     say('without it the sealed texts of a backup cannot be read.');
     say('');
     say(
-      'Give auditors this public key once, in person, in a contract or on a page of your own, never from the server:',
+      'Give auditors this public key once, in person, in a contract or on your own website, but never through the server:',
     );
     say(`  ${publicKey.export({ format: 'der', type: 'spki' }).toString('base64')}`);
     say('They check exports with: npm run -s verify -- --export … --proof … --public-key <this key>');

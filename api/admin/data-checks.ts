@@ -48,14 +48,15 @@ const metrics: ProjectionMetrics = {
 export const existingData = (...uses: readonly RequiredSecret[]): Config => {
   const config = adminConfig(...uses);
   if (config.EVENTSTORE_URL === undefined && !existsSync(join(config.DATA_DIR, 'events.db'))) {
-    throw new Refusal(`${config.DATA_DIR} holds no event log.`);
+    throw new Refusal(`${config.DATA_DIR} holds no event log. Check DATA_DIR.`);
   }
   return config;
 };
 
 const withScratch = async <T>(config: Config, work: (scratch: Scratch) => Promise<T>): Promise<T> => {
   const scratch = await takeScratch(join(config.DATA_DIR, 'scratch'));
-  if (scratch === undefined) throw new Refusal('Another comparison runs on this data folder.');
+  if (scratch === undefined)
+    throw new Refusal('Another comparison is running on this data folder. Wait until it has ended.');
   try {
     return await work(scratch);
   } finally {
@@ -94,13 +95,13 @@ const compareOne = async (
 };
 
 const SAID: Readonly<Record<Difference['kind'], string>> = {
-  missing: 'is not there, and the log makes it',
-  surplus: 'is there, and the log does not make it',
-  changed: 'is not what the log makes',
+  missing: 'is missing, although the log produces it',
+  surplus: 'exists, although the log does not produce it',
+  changed: 'differs from what the log produces',
   unreadable: 'cannot be read',
-  not_indexed: 'is not found by what it says',
-  parked: 'has been stopped by an event that cannot be folded',
-  wrong_checkpoint: 'stands at a checkpoint that is no place of the log',
+  not_indexed: 'is not found through an index by its own values',
+  parked: 'was parked by an event that cannot be folded',
+  wrong_checkpoint: 'has a checkpoint that is not a position of the log',
 };
 
 const lineOf = ({ kind, projection, collection, tenant, id }: Difference): string =>
@@ -128,7 +129,7 @@ const compareAll = async (
       differences += compared.differences.length;
       say(
         compared.position === undefined && compared.differences.length === 0
-          ? `${projection.name}: nothing of this version has been folded.`
+          ? `${projection.name}: this version has not been built yet.`
           : `${projection.name}: ${compared.documents} documents up to ${compared.position ?? 'nowhere'}.`,
       );
     }
@@ -139,7 +140,7 @@ export const compareReadModels: AdminCommand = {
   name: 'compare-read-models',
   usage: '[--projection <name>]',
   summary:
-    'Fold every read model anew beside the one that answers, and print each document in which they differ. Ends with 1 when there is one.',
+    'Rebuild every read model in a temporary store, compare it with the active one and print each difference. The exit code is 1 if there is any.',
   run: async (args) => {
     const names = projections.map(({ name }) => name);
     const schema = z.object({ projection: z.enum(names).optional() });
@@ -151,7 +152,7 @@ export const compareReadModels: AdminCommand = {
       const chosen = projections.filter(({ name }) => only === undefined || name === only);
       const differences = await compareAll(config, chosen, { events, live });
       if (differences > 0) throw new Refusal(`There are differences: ${differences}.`);
-      say('There is no difference.');
+      say('There are no differences.');
     } finally {
       await live.close();
       await events.close();
@@ -180,7 +181,7 @@ const checkFiles = (config: Config, quick: boolean, report: (finding: Finding) =
 const nextEmbedded = (dataDir: string, report: (finding: Finding) => void) => {
   const part = importedIn(join(dataDir, 'events.db'));
   if (part !== undefined && part.found !== part.events) {
-    const message = `Of ${part.events} events that were imported up to it, ${part.found} are there.`;
+    const message = `Of ${part.events} imported events up to this position, only ${part.found} exist.`;
     report({ kind: 'missing_event', what: formatPosition(part.last), message });
   }
   const imported = part?.last ?? 0;
@@ -194,14 +195,14 @@ export const verifyData: AdminCommand = {
   name: 'verify-data',
   usage: '[--quick] [--no-read-models]',
   summary:
-    'Check files, log, hash chains, kept heads, keys and read models of the data folder. Ends with 1 for any fault.',
+    'Check files, log, hash chains, stored heads, keys and read models of the data folder. The exit code is 1 for any fault.',
   run: async (args) => {
     const schema = z.object({ quick: z.boolean(), 'no-read-models': z.boolean() });
     const options = optionsOf(args, schema);
     const config = existingData('MASTER_KEY');
     const masterKey = knownSecret(config, 'MASTER_KEY');
     if (masterKey === undefined)
-      throw new Refusal('MASTER_KEY is needed: without it keys cannot be checked.');
+      throw new Refusal('MASTER_KEY must be set: without it keys cannot be checked.');
     let faults = 0;
     const report = ({ kind, what, message }: Finding): void => {
       faults += 1;
@@ -214,7 +215,7 @@ export const verifyData: AdminCommand = {
       throw error;
     });
     if (stores === undefined)
-      throw new Refusal('The data cannot be opened: what is behind was not looked at.');
+      throw new Refusal('The stores cannot be opened because of these faults, so the rest was not checked.');
     try {
       const { events, reads } = stores;
       const keys = new KeyRing(stores.keys, masterKey);
@@ -238,6 +239,6 @@ export const verifyData: AdminCommand = {
       await stores.close();
     }
     if (faults > 0) throw new Refusal(`There are faults: ${faults}.`);
-    say('There is no fault.');
+    say('There are no faults.');
   },
 };

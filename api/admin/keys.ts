@@ -27,32 +27,32 @@ type Family = (typeof FAMILIES)[keyof typeof FAMILIES];
 /** The operator's next action after a step, for keys in the environment and in the data folder. */
 const sayNextStep = ({ secret, lives }: Family, done: Rotated): void => {
   if (done === 'prepared') {
-    say('Restart every server: all of them then verify with the new key, and none signs with it.');
-    say('After that: rotate-key without --prepare.');
+    say('Restart every server: all servers then accept the new key, but none signs with it yet.');
+    say('Then run rotate-key without --prepare.');
     return;
   }
   say('Restart every server: it then signs with the new key and verifies with both.');
   if (done === 'made' && secret !== 'PARTNER_EXCHANGE_SECRET') {
     say(
-      'Until then a server that was not restarted refuses what a restarted one signs; --prepare avoids that.',
+      'Until every server is restarted, the others reject what a restarted server signs; --prepare avoids that.',
     );
   }
-  say(`The overlap may end ${lives} after the last restart.`);
-  if (secret === 'PARTNER_EXCHANGE_SECRET') say('The hosting portal must be given the new one as well.');
+  say(`The overlap can end ${lives} after the last restart: run drop-previous-key then.`);
+  if (secret === 'PARTNER_EXCHANGE_SECRET') say('Give the new secret to the hosting portal as well.');
 };
 
 const rotateInFolder = (config: Config, { secret }: Family, step: Rotation, force: boolean): Rotated => {
   for (const one of [previousOf(secret), nextOf(secret)]) {
     if (config[one] !== undefined) {
-      throw new Refusal(`Take ${one} out of the environment first: it would hide the kept one.`);
+      throw new Refusal(`Remove ${one} from the environment first: it would override the stored one.`);
     }
   }
   const done = rotateStored(config, secret, step, force);
   say(
     {
-      made: `${secret} was made anew in ${config.DATA_DIR}; the one before is kept as ${previousOf(secret)}.`,
-      prepared: `${nextOf(secret)} was made in ${config.DATA_DIR}; ${secret} is as it was.`,
-      exchanged: `${nextOf(secret)} is now ${secret} in ${config.DATA_DIR}; the one before is kept as ${previousOf(secret)}.`,
+      made: `${secret} was replaced in ${config.DATA_DIR}; the previous one is stored as ${previousOf(secret)}.`,
+      prepared: `${nextOf(secret)} was created in ${config.DATA_DIR}; ${secret} is unchanged.`,
+      exchanged: `${nextOf(secret)} is now ${secret} in ${config.DATA_DIR}; the previous one is stored as ${previousOf(secret)}.`,
     }[done],
   );
   return done;
@@ -73,7 +73,9 @@ const printForEnvironment = (config: Config, { secret }: Family, step: Rotation,
   ] as const) {
     if (value !== before) produce(`${name}=${value ?? ''}`);
   }
-  say(`${secret} comes from the environment: set there what was printed, an empty one to nothing.`);
+  say(
+    `${secret} comes from the environment: set the printed variables there, and remove those without a value.`,
+  );
   return done;
 };
 
@@ -81,7 +83,7 @@ export const rotateKey: AdminCommand = {
   name: 'rotate-key',
   usage: `${family} [--prepare] [--force]`,
   summary:
-    'Make a new signing key, or exchange for the prepared one; the present one goes on verifying. --prepare: the new one verifies only, for now.',
+    'Create a new signing key, or switch to the prepared one; the current key still verifies. --prepare: servers accept the new key but do not sign with it yet.',
   run: async (args) => {
     const options = optionsOf(args, stepSchema);
     const chosen = FAMILIES[options.family];
@@ -89,24 +91,24 @@ export const rotateKey: AdminCommand = {
     const config = adminConfig(chosen.secret);
     const apply = config[chosen.secret] === undefined ? rotateInFolder : printForEnvironment;
     sayNextStep(chosen, apply(config, chosen, step, options.force));
-    if (options.force) say('What a key that was dropped has signed is refused from then on.');
+    if (options.force) say('From then on, servers reject everything that a dropped key has signed.');
   },
 };
 
 export const dropPreviousKey: AdminCommand = {
   name: 'drop-previous-key',
   usage: family,
-  summary: 'End an overlap: only what the present key signed counts from the next start on.',
+  summary: 'End an overlap: after a restart, servers accept only what the current key signed.',
   run: async (args) => {
     const { secret } = FAMILIES[optionsOf(args, familySchema).family];
     const config = adminConfig(secret);
     const others = `${previousOf(secret)} and ${nextOf(secret)}`;
     if (config[secret] !== undefined) {
       throw new Refusal(
-        `${secret} comes from the environment: take ${others} away there and restart every server.`,
+        `${secret} comes from the environment: remove ${others} there and restart every server.`,
       );
     }
     dropStored(config, secret);
-    say(`${others} were dropped from ${config.DATA_DIR}, as far as they were there. Restart every server.`);
+    say(`${config.DATA_DIR} no longer holds ${others}. Restart every server.`);
   },
 };

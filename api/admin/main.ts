@@ -55,7 +55,10 @@ const main = async (args: readonly string[]): Promise<void> => {
   }
   if (command === undefined) {
     say(helpOf(COMMANDS));
-    throw new Refusal(name === undefined ? 'A command is needed.' : 'There is no such command.', 2);
+    throw new Refusal(
+      name === undefined ? 'Name a command.' : 'There is no such command. The list is above.',
+      2,
+    );
   }
   await command.run(rest);
 };
@@ -66,7 +69,7 @@ const EXPECTED = [Refusal, ConfigError, BackupError, MoveError];
 const sentenceOf = (error: unknown): string => {
   const message = error instanceof Error ? error.message : String(error);
   if (error instanceof ImportError) return `This cannot be imported: ${message}.`;
-  return EXPECTED.some((type) => error instanceof type) ? message : `This could not be done: ${message}`;
+  return EXPECTED.some((type) => error instanceof type) ? message : `The command failed: ${message}`;
 };
 
 main(process.argv.slice(2)).catch((error: unknown) => {

@@ -19,7 +19,7 @@ export const exportAll: AdminCommand = {
   name: 'export-stores',
   usage: '--to <folder> (--keys-to <folder> | --keys-stay)',
   summary:
-    'Write log, files and stored answers to one empty folder, data keys to another, to be imported into other stores. No server may run.',
+    'Write log, files and stored answers to one empty folder and data keys to another, for import-stores. Stop all servers first.',
   run: async (args) => {
     const options = optionsOf(
       args,
@@ -35,11 +35,9 @@ export const exportAll: AdminCommand = {
       const madeAt = new Date(systemClock.now()).toISOString();
       const stores = { events, keys, answers, blobs };
       const { log } = await exportStores(stores, { to: options.to, keysTo }, madeAt);
+      say(`Exported ${log.events} events${log.end === null ? '' : `, up to position ${log.end}`}.`);
       say(
-        `Exported ${log.events} events, up to ${log.end === null ? 'an empty log' : `position ${log.end}`}.`,
-      );
-      say(
-        'Not in it: MASTER_KEY, AUDIT_SIGNING_KEY and the signing keys. The other servers need the same ones.',
+        'Not in the export: MASTER_KEY, AUDIT_SIGNING_KEY and the signing keys. Servers on the new stores need the same ones.',
       );
     } finally {
       for (const store of [events, keys, answers, blobs]) await store?.close();
@@ -51,7 +49,7 @@ export const importAll: AdminCommand = {
   name: 'import-stores',
   usage: '--from <folder> (--keys-from <folder> | --keys-stay)',
   summary:
-    'Fill empty stores from an export. After an interruption the same command goes on; until it has ended, no server starts on them.',
+    'Fill empty stores from an export. If it is interrupted, run the same command again to continue; no server starts on the stores until it is complete.',
   run: async (args) => {
     const options = optionsOf(
       args,

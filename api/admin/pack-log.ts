@@ -8,13 +8,14 @@ import { existingData } from './data-checks.ts';
 export const packLog: AdminCommand = {
   name: 'pack-log',
   usage: '',
-  summary: 'lets the embedded log store new events in a third of the room; former builds cannot read it then',
+  summary:
+    'Store new events of the embedded log in a third of the space. Earlier versions cannot read the log afterwards.',
   run: async (args) => {
     optionsOf(args, z.object({}));
     const config = existingData();
     if (config.EVENTSTORE_URL !== undefined)
-      throw new Refusal('EVENTSTORE_URL names the log: it is not embedded.');
+      throw new Refusal('EVENTSTORE_URL is set: the log is not embedded, so it cannot be packed.');
     const isNew = packNewEvents(join(config.DATA_DIR, 'events.db'));
-    say(isNew ? 'New events are packed from now on.' : 'New events are packed already.');
+    say(isNew ? 'New events are packed from now on.' : 'New events were packed already.');
   },
 };

@@ -97,7 +97,8 @@ export const createPlatformAdmin: AdminCommand = {
 export const setPlatformAdminPassword: AdminCommand = {
   name: 'set-platform-admin-password',
   usage: '--email <address>',
-  summary: 'Replace a platform admin’s password, which comes from the same places.',
+  summary:
+    'Replace a platform admin’s password; the new one comes from PLATFORM_ADMIN_PASSWORD or standard input.',
   run: async (args) => {
     const { email } = optionsOf(args, schema);
     const password = await newPassword(email);
@@ -107,6 +108,6 @@ export const setPlatformAdminPassword: AdminCommand = {
         throw new Refusal('No platform admin has this e-mail.');
       }),
     );
-    say('The password was replaced. Tokens that were given out before stay valid until they expire.');
+    say('The password was replaced. Existing sessions stay valid until they expire.');
   },
 };

@@ -84,13 +84,14 @@ export interface VerifyOptions {
 const headsFrom = (options: VerifyOptions): GivenHead[] => {
   const { proof, heads, 'public-key': given, 'not-before': notBefore } = options;
   if (notBefore !== undefined && !isInstant(notBefore)) {
-    throw new Misuse('--not-before must be an instant, such as 2026-01-31T00:00:00Z.');
+    throw new Misuse('--not-before must be a time such as 2026-01-31T00:00:00Z.');
   }
   if (proof === undefined && heads === undefined) {
     if (notBefore === undefined) return [];
     throw new Misuse('--not-before needs a head: --proof or --heads.');
   }
-  if (given === undefined) throw new Misuse('--public-key is needed: a head vouches for nothing by itself.');
+  if (given === undefined)
+    throw new Misuse('--public-key is needed: without it the signature of a head cannot be checked.');
   const key = (() => {
     try {
       return publicKeyOf(existsSync(given) ? readFileSync(given, 'utf8') : given);

@@ -12,12 +12,12 @@ const HELP = `npm run -s verify -- --export events.ndjson [options]
 or packed:  node verify.mjs --export events.ndjson [options]
 
   --export FILE        lines of GET /audit/events; - reads standard input
-  --proof FILE         answer of GET /audit/proof; with Accept: application/x-ndjson it names what is missing
-  --heads FILE         heads that were kept outside (AUDIT_HEADS): each is checked, and the proof must be as new
+  --proof FILE         answer of GET /audit/proof; fetched with Accept: application/x-ndjson, it also names the streams
+  --heads FILE         heads that AUDIT_HEADS received: each is checked, and the proof must not be older
   --public-key KEY     base64, or a file in PEM; needed with --proof and --heads
-  --not-before INSTANT the newest head must not be signed earlier
-  --strict             an event after the newest head is a fault
-  --json               the verdict as one line of JSON`;
+  --not-before INSTANT fails if the newest head was signed before this time
+  --strict             fails if an event comes after the newest head
+  --json               prints the verdict as one line of JSON`;
 
 const optionsOf = (args: readonly string[]): (VerifyOptions & { json: boolean }) | undefined => {
   try {
@@ -37,7 +37,7 @@ const optionsOf = (args: readonly string[]): (VerifyOptions & { json: boolean })
     if (values.help) return undefined;
     if (values.export !== undefined) return { ...values, export: values.export };
   } catch {
-    throw new Misuse('These arguments are not understood; --help shows the options.');
+    throw new Misuse('The arguments are not valid; --help shows the options.');
   }
   throw new Misuse('--export is needed; --help shows the options.');
 };
@@ -47,11 +47,11 @@ const sentences = ({ fault, events, streams, tenant_id, head, not_covered }: Ver
     const line = fault.line === null ? '' : ` (line ${fault.line})`;
     return `NOT VERIFIED: ${fault.kind}${line}: ${fault.message}`;
   }
-  const chains = `VERIFIED: ${events} events in ${streams} streams of ${tenant_id ?? 'nobody'} are as they were written.`;
+  const chains = `VERIFIED: ${events} events in ${streams} streams of ${tenant_id ?? 'no tenant'} are unchanged.`;
   if (head === null) {
-    return `${chains}\nWithout a signed head nothing says that none was cut off at the end of a stream, and no stream removed.`;
+    return `${chains}\nWithout a signed head it is not proven that no stream was shortened or removed.`;
   }
-  const whole = `They are all there were at position ${head.position}, sealed at ${head.signed_at}.`;
+  const whole = `They are complete up to position ${head.position}, by the head signed at ${head.signed_at}.`;
   const later = `${not_covered} events after that position are not covered by the head.`;
   return [chains, whole, ...(not_covered > 0 ? [later] : [])].join('\n');
 };

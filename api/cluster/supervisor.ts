@@ -143,7 +143,7 @@ export class Supervisor {
     slot.failures = isStable ? 0 : slot.failures + 1;
     const pauseMs = isStable ? 0 : Math.min(FIRST_PAUSE_MS * 2 ** (slot.failures - 1), LONGEST_PAUSE_MS);
     const fields = { process: slot.identity.index, code, signal, pause_ms: pauseMs };
-    this.#logger.error(fields, 'a process ended; it is started again');
+    this.#logger.error(fields, 'a process ended; it is restarted');
     slot.restartTimer = setTimeout(() => this.#start(slot), pauseMs);
   }
 

@@ -47,9 +47,9 @@ export const auditHeadsHttp = (config: Openings): OutboundHttp => {
 export const warnOfOpenings = (config: Openings, logger: Logger): void => {
   for (const name of ['WEBHOOK_ALLOWED_NETWORKS', 'SSO_ALLOWED_NETWORKS'] as const) {
     const networks = config[name];
-    if (networks.length > 0) logger.warn({ networks }, `${name}: calls into these networks are allowed`);
+    if (networks.length > 0) logger.warn({ networks }, `${name}: calls to these networks are allowed`);
   }
   if (config.WEBHOOK_ALLOW_HTTP) {
-    logger.warn({}, 'WEBHOOK_ALLOW_HTTP: webhooks may go by plain http, readable on their way');
+    logger.warn({}, 'WEBHOOK_ALLOW_HTTP is set: webhooks may be sent unencrypted over plain http');
   }
 };

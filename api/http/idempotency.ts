@@ -180,7 +180,7 @@ export class Idempotency extends WithDeps<{
       const answer = { fingerprint: request.fingerprint, status: reply.status, headers, body };
       await this.deps.idempotency.put(request.scope, request.key, answer, expiresAt);
     } catch (error) {
-      this.deps.logger.warn({ err: error }, 'an answer could not be kept for its idempotency key');
+      this.deps.logger.warn({ err: error }, 'an answer could not be stored for its idempotency key');
     }
   }
 }

@@ -143,7 +143,7 @@ export const startProjections = (
     });
     worker = thread;
     thread.on('message', take);
-    thread.on('error', (error) => deps.logger.error({ err: error }, 'the projections’ thread failed'));
+    thread.on('error', (error) => deps.logger.error({ err: error }, 'the projection thread failed'));
     ended = new Promise((resolve) => {
       thread.once('exit', () => {
         worker = undefined;

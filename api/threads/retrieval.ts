@@ -57,7 +57,7 @@ export const threadedSearch = (data: RetrievalThreadData, { logger }: { logger: 
         asker?.reject(isUnavailable ? new StoreUnavailable(text) : new Error(text));
       }
     });
-    thread.on('error', (error) => logger.error({ err: error }, 'the search’s thread failed'));
+    thread.on('error', (error) => logger.error({ err: error }, 'the search thread failed'));
     thread.once('exit', () => {
       worker = undefined;
       failAll();

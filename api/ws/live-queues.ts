@@ -91,7 +91,7 @@ export class LiveQueues extends WithDeps<LiveQueuesDeps> {
           if (envelope !== undefined) send(event, envelope);
         } catch (error) {
           if (error instanceof Interrupted || signal.aborted) return;
-          logger.error({ err: error, event_id: event.id }, 'an envelope could not be made');
+          logger.error({ err: error, event_id: event.id }, 'an envelope could not be built');
           onFailed(event);
         }
         this.#hold(queue, -weightOf(event));

@@ -243,7 +243,7 @@ export class SocketServer {
       if (now.kind === 'user' && now.role === principal.role) return;
     } catch (error) {
       if (!(error instanceof DomainError))
-        this.#deps.logger.warn({ err: error }, 'a socket was not rechecked');
+        this.#deps.logger.warn({ err: error }, 'the rights of a socket could not be checked again');
     }
     peer.close(CLOSE.forbidden, 'no longer allowed');
   }

@@ -41,7 +41,7 @@ export class Completion extends WithDeps<{
   begin(): void {
     this.#beginning ??= this.#lookUp()
       .catch((error: unknown) =>
-        this.deps.logger.warn({ err: error }, 'sources without vectors were not looked up'),
+        this.deps.logger.warn({ err: error }, 'sources without vectors could not be listed'),
       )
       .finally(() => {
         this.#beginning = undefined;

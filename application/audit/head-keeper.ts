@@ -65,7 +65,7 @@ export class HeadKeeper extends WithDeps<{
         else await this.#advance(advance, round);
       } catch (error) {
         if (signal.aborted) break;
-        logger.warn({ err: error }, 'the heads of streams could not be kept; it is tried again');
+        logger.warn({ err: error }, 'the heads of streams could not be stored; retrying');
         await pause(1000, signal);
       }
     }
@@ -170,7 +170,7 @@ export class HeadKeeper extends WithDeps<{
     if (last === undefined) return;
     const [event] = await events.readStream(last.stream, { from: last.revision, limit: 1 });
     if (event?.revision === last.revision && hashOf(event) === last.hash) return;
-    logger.warn({}, 'the heads of streams are of another log, and are made again');
+    logger.warn({}, 'the stored heads of streams belong to another log; they are rebuilt');
     await heads.reset(last);
   }
 

@@ -70,7 +70,7 @@ export class HeadSigner extends WithDeps<{
     );
     if (sink !== undefined) {
       const lost = await heads.enqueue(head, MOST_WAITING);
-      if (lost > 0) logger.error({ lost }, 'AUDIT_HEADS is out of reach for too long: heads were given up');
+      if (lost > 0) logger.error({ lost }, 'AUDIT_HEADS was unavailable for too long; heads were dropped');
       this.#delivery.abort();
     }
     await heads.signed(tenantId, position);
@@ -105,7 +105,7 @@ export class HeadSigner extends WithDeps<{
       if (this.#signedAt !== undefined) this.#signedAt = began;
     } catch (error) {
       if (signal?.aborted) return;
-      logger.warn({ err: error }, 'heads could not be signed; the next round makes up for it');
+      logger.warn({ err: error }, 'heads could not be signed; the next round retries');
     }
   }
 
@@ -140,7 +140,8 @@ export class HeadSigner extends WithDeps<{
         if (waiting.length < DELIVERED_AT_ONCE) return false;
       }
     } catch (error) {
-      if (!signal.aborted) logger.warn({ err: error }, 'AUDIT_HEADS could not be reached; it is tried again');
+      if (!signal.aborted)
+        logger.warn({ err: error }, 'heads could not be delivered to AUDIT_HEADS; retrying');
       return true;
     }
   }

@@ -63,7 +63,7 @@ const work = async (
       }
       for (const key of waits.keys()) if (!seen.has(key) && !active.has(key)) waits.delete(key);
     } catch (error) {
-      logger.warn({ err: error }, 'invoices to be issued could not be looked for');
+      logger.warn({ err: error }, 'invoices to be issued could not be listed');
     }
     await sleep(POLL_MS, held);
   }

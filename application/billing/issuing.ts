@@ -91,7 +91,7 @@ export class InvoiceIssuing extends WithDeps<{
       .catch((error: unknown): IssueOutcome => {
         this.deps.logger.warn(
           { err: error, invoice_id: issuing.invoiceId },
-          'an invoice could not be worked on',
+          'an invoice could not be issued; it is retried later',
         );
         return 'waiting';
       })
@@ -152,7 +152,7 @@ export class InvoiceIssuing extends WithDeps<{
     if (liveInvoice(state, invoiceId) !== undefined) return;
     this.deps.logger.error(
       { invoice_id: invoiceId, upstream_ref: reference },
-      'the upstream has taken an invoice that is void',
+      'the upstream accepted an invoice that is void',
     );
   }
 

@@ -103,7 +103,10 @@ export class BulkRunner extends WithDeps<
       const isExpected =
         error instanceof TakenOver || error instanceof Interrupted || error instanceof OutOfReach;
       if (!isExpected) {
-        logger.error({ err: error, session_id: session.sessionId }, 'a bulk session could not be worked on');
+        logger.error(
+          { err: error, session_id: session.sessionId },
+          'a bulk session failed; it is retried later',
+        );
       }
       return false;
     }
@@ -150,7 +153,10 @@ const runCommit = async (
   } catch (error) {
     if (error instanceof Interrupted) await recorder.tryOnce();
     if (!(error instanceof OutOfReach)) throw error;
-    logger.error({ session_id: sessionId }, 'a store was out of reach for too long; a bulk commit ends');
+    logger.error(
+      { session_id: sessionId },
+      'a store was unavailable for too long; the bulk commit ends as errored',
+    );
     await rowLoop.settle();
     await policy.retryForever(endSession(failCommit));
   }

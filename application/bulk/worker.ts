@@ -50,7 +50,7 @@ export const runBulkWorker = async (
 
   const work = async ({ tenantId, sessionId }: RunningSession, key: string): Promise<void> => {
     const hasEnded = await runner.commit(tenantId, sessionId).catch((error: unknown) => {
-      logger.warn({ err: error, session_id: sessionId }, 'a bulk session could not be taken up');
+      logger.warn({ err: error, session_id: sessionId }, 'a bulk session could not be run');
       return false;
     });
     if (hasEnded) waits.delete(key);
@@ -74,7 +74,7 @@ export const runBulkWorker = async (
         if (!runner.isCommitting(tenantId, sessionId)) active.set(tenantId, work(session, key));
       }
     } catch (error) {
-      logger.warn({ err: error }, 'committing bulk sessions could not be looked for');
+      logger.warn({ err: error }, 'committing bulk sessions could not be listed');
     }
     await pause(POLL_MS, signal);
   }

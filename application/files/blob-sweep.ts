@@ -57,7 +57,7 @@ export const runBlobSweeps = async (deps: SweepDeps, signal: AbortSignal): Promi
     try {
       since = await sweepBlobs(deps, since, signal);
     } catch (error) {
-      deps.logger.warn({ err: error }, 'blobs could not be swept');
+      deps.logger.warn({ err: error }, 'blobs without a file could not be removed');
     }
     await pause(EVERY_MS, signal);
   }

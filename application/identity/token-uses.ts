@@ -57,7 +57,7 @@ export class TokenUses extends WithDeps<{
     } catch (error) {
       this.deps.logger.warn(
         { err: error, token_id: tokenId },
-        'the use of an API token could not be written down',
+        'the use of an API token could not be recorded',
       );
     }
   }

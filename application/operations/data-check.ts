@@ -88,10 +88,11 @@ const checkKeptHashes = async (
       const what = `${stream}@${revision}`;
       const [event] = await events.readStream(stream, { from: revision, limit: 1 });
       if (event?.revision !== revision) {
-        const message = 'It is missing: its hash was kept as the head of the stream.';
+        const message = 'It is missing, although its hash is stored as the head of the stream.';
         report({ kind: 'missing_event', what, message });
       } else if (!event.metadata.includes(`"hash":"${hash}",`)) {
-        const message = 'It, or one before it, is not the one whose hash was kept as the head of the stream.';
+        const message =
+          'It, or an earlier event of its stream, was changed: its hash is not the one stored as the head of the stream.';
         report({ kind: 'changed_event', what, message });
       }
     }
@@ -107,7 +108,7 @@ const checkSubscribers = async (
   const end = (await events.end()) ?? '';
   for (const [name, position] of found) {
     if (events.parsePosition(position) !== undefined && position <= end) continue;
-    const message = 'Its checkpoint is no place of the log.';
+    const message = 'Its checkpoint is not a position of the log.';
     report({ kind: 'wrong_checkpoint', what: `subscriber ${name}`, message });
   }
 };

@@ -54,7 +54,7 @@ export class KeyCheck extends WithDeps<{
       } catch (error) {
         if (error instanceof StoreUnavailable) throw error;
         this.#damaged.add(id);
-        const message = `The key of ${name} was changed, or is of another MASTER_KEY.`;
+        const message = `The key of ${name} was changed, or was wrapped with another MASTER_KEY.`;
         findings.push({ kind: 'unreadable_key', what: id, message });
       }
     }
@@ -90,7 +90,7 @@ export class KeyCheck extends WithDeps<{
     const findings: Finding[] = [];
     for (const id of this.#erased) this.#gone.delete(id);
     for (const [id, name] of this.#gone) {
-      const message = `The key of ${name} is not in the key store, and nothing has erased it.`;
+      const message = `The key of ${name} is not in the key store, although no event erased it.`;
       findings.push({ kind: 'missing_key', what: id, message });
     }
     const deadline = monotonic() + WAIT_MS;

@@ -51,10 +51,10 @@ export class LogCheck extends WithDeps<{
     const name = `${stream}@${revision}`;
     const findings: Finding[] = [];
     if (this.#position !== undefined && position <= this.#position) {
-      const message = `It stands at ${position}, after ${this.#position}.`;
+      const message = `Its position ${position} is not after ${this.#position}.`;
       findings.push({ kind: 'out_of_order', what: name, message });
     } else if (!this.deps.isNext(this.#position, position)) {
-      const message = `Between ${this.#position ?? 'the beginning'} and ${position} events are missing.`;
+      const message = `Events are missing between ${this.#position ?? 'the beginning'} and ${position}.`;
       findings.push({ kind: 'missing_event', what: `the log before ${name}`, message });
     }
     this.#position = position;
@@ -78,7 +78,7 @@ export class LogCheck extends WithDeps<{
       const what = `${stream}@${expected}`;
       return { kind: 'missing_event', what, message: `It is missing: ${name} comes instead.` };
     }
-    if (revision < expected) return { kind: 'repeated_event', what: name, message: 'It was there before.' };
+    if (revision < expected) return { kind: 'repeated_event', what: name, message: 'It is repeated.' };
     const match = HASH.exec(metadata);
     const previous = /"prev_hash":"([0-9a-f]{64})"/.exec(metadata)?.[1] ?? '';
     const rest = match === null ? metadata : metadata.replace(match[0], '');
@@ -88,7 +88,7 @@ export class LogCheck extends WithDeps<{
     }
     if (previous !== last.hash) {
       const what = revision === 0 ? name : `${stream}@${last.revision}`;
-      return { kind: 'changed_event', what, message: `${name} is chained to another one.` };
+      return { kind: 'changed_event', what, message: `${name} is chained to another hash.` };
     }
     return this.#unreadable(event, name);
   }
@@ -98,7 +98,7 @@ export class LogCheck extends WithDeps<{
       this.deps.codec.decode(event);
       const { tenant_id } = metadataSchema.parse(JSON.parse(event.metadata));
       if (tenant_id === parseStreamName(event.stream).tenantId) return undefined;
-      return { kind: 'foreign_event', what: name, message: 'Its metadata name another tenant.' };
+      return { kind: 'foreign_event', what: name, message: 'Its metadata names another tenant.' };
     } catch (error) {
       const message = error instanceof Error ? error.message.split('\n')[0] : undefined;
       return { kind: 'unreadable_event', what: name, message: message ?? 'It cannot be read.' };

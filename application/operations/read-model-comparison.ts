@@ -73,7 +73,7 @@ export const compareReadModel = async (projection: Projection, deps: ComparisonD
   }
   const compared = await new Comparison(projection, { projection: projection.name, tag: active }, deps).run();
   const now = await deps.live.activeGeneration(projection.name);
-  if (now.active !== active) throw new Replaced(`${projection.name}: another generation took over`);
+  if (now.active !== active) throw new Replaced(`${projection.name}: another generation replaced this one`);
   return compared;
 };
 

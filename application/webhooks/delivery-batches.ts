@@ -213,7 +213,7 @@ export class DeliveryBatches extends WithDeps<{
     const { done, tries, reject } = attempt;
     if (!isUnavailable(error) || tries >= TRIES) return reject(error);
     const { logger, sleep } = this.deps;
-    logger.warn({ err: error, delivery_id: done.deliveryId }, 'an attempt could not be recorded yet');
+    logger.warn({ err: error, delivery_id: done.deliveryId }, 'an attempt could not be recorded; retrying');
     await sleep(50 * 2 ** tries, NEVER);
     this.#queued.push({ ...attempt, tries: tries + 1 });
     this.flushNow();

@@ -128,7 +128,7 @@ export class EndpointWorker {
         const { tenantId, subscriptionId } = this.#name;
         this.#deps.logger.warn(
           { err: error, tenant_id: tenantId, subscription_id: subscriptionId, failures },
-          'the deliveries of a webhook could not be looked at; they are tried again',
+          'the deliveries of a webhook could not be processed; retrying',
         );
         await this.#deps.sleep(Math.min(100 * 2 ** failures, 10_000), signal);
       }
@@ -236,7 +236,7 @@ export class EndpointWorker {
       if (!this.#calls.aborted) {
         logger.warn(
           { err: error, tenant_id: tenantId, delivery_id: id },
-          'an attempt failed within the server',
+          'an attempt failed because of an error in the server',
         );
         // An ordered queue waits while the store is unavailable, but skips a delivery that can never be sent.
         if (ordered && error instanceof StoreUnavailable) this.#isStale = true;

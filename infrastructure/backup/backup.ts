@@ -38,12 +38,12 @@ interface BackupPlan {
 export const backUp = async (plan: BackupPlan, madeAt: string): Promise<Manifest> => {
   const { dataDir, keys, to, keysTo } = plan;
   if (!existsSync(join(dataDir, 'events.db'))) throw new BackupError(`${dataDir} holds no event log.`);
-  if (!existsSync(keys)) throw new BackupError(`${keys} is not there: the keys belong to the backup.`);
+  if (!existsSync(keys)) throw new BackupError(`${keys} is missing: a backup needs the data keys.`);
   if (isWithin(to, keysTo) || isWithin(keysTo, to)) {
-    throw new BackupError('Keys are kept apart from the data: the two folders must not lie in one another.');
+    throw new BackupError('Keys and data must be kept apart: neither folder may be inside the other.');
   }
   if (isWithin(to, dataDir) || isWithin(keysTo, dataDir)) {
-    throw new BackupError('A backup is kept outside the data folder: nothing that is erased stays in that.');
+    throw new BackupError('The backup must be outside the data folder, which must not keep erased data.');
   }
   for (const folder of [to, keysTo]) {
     await mkdir(folder, { recursive: true, mode: 0o700 });

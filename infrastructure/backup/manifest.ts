@@ -73,10 +73,10 @@ export const readManifest = (folder: string, kind: Manifest['kind']): Manifest =
   try {
     text = readFileSync(join(folder, MANIFEST), 'utf8');
   } catch {
-    throw new BackupError(`${folder} holds no whole backup: ${MANIFEST} is not there.`);
+    throw new BackupError(`${folder} holds no complete backup: ${MANIFEST} is missing.`);
   }
   const parsed = manifest.safeParse(parsedJson(text));
-  if (!parsed.success) throw new BackupError(`${join(folder, MANIFEST)} is not what a backup wrote.`);
+  if (!parsed.success) throw new BackupError(`${join(folder, MANIFEST)} was not written by a backup.`);
   if (parsed.data.kind !== kind)
     throw new BackupError(`${folder} is a backup of ${parsed.data.kind}, not of ${kind}.`);
   if (!isWhole(parsed.data)) {

@@ -30,15 +30,15 @@ export const restore = async (plan: RestorePlan): Promise<Manifest> => {
   const [into, keysInto] = [resolve(plan.into), resolve(plan.keysInto ?? plan.into)];
   const data = readManifest(from, 'data');
   const keys = readManifest(keysFrom, 'keys');
-  if (keys.log !== data.log) throw new BackupError('These keys are of another log.');
+  if (keys.log !== data.log) throw new BackupError('These keys belong to another log.');
   if (keys.position < data.position && !olderKeys) {
     throw new BackupError(
-      `These keys are older than the log: what was written between ${keys.position || 'its beginning'} and ${data.position} could not all be read.`,
+      `These keys are older than the log: some texts between ${keys.position || 'its beginning'} and ${data.position} could not be read. Use newer keys, or --older-keys to accept this.`,
     );
   }
   if (existsSync(into) && readdirSync(into).length > 0) throw new BackupError(`${plan.into} is not empty.`);
   if (keysInto !== into && isWithin(keysInto, into)) {
-    throw new BackupError('The place of the keys must not lie in the data folder that is made.');
+    throw new BackupError('The folder of the keys must not be inside the new data folder.');
   }
   if (existsSync(join(keysInto, 'keys.db'))) throw new BackupError(`${keysInto} holds keys already.`);
   await mkdir(dirname(into), { recursive: true });
@@ -84,9 +84,9 @@ const place = async (
   as = name,
 ): Promise<void> => {
   const found = await orMissing(copyFile(join(from, name), join(into, as)));
-  if (found === undefined) throw new BackupError(`${join(from, name)} is not there.`);
+  if (found === undefined) throw new BackupError(`${join(from, name)} is missing.`);
   if (found.size !== wanted.size || found.sha256 !== wanted.sha256) {
-    throw new BackupError(`${join(from, name)} is not what was backed up: its checksum differs.`);
+    throw new BackupError(`${join(from, name)} was changed after the backup: its checksum differs.`);
   }
 };
 
@@ -98,7 +98,7 @@ const placeBlobs = async (from: string, into: string): Promise<void> => {
   const lines = createInterface({ input: createReadStream(join(into, BLOB_LIST)) });
   for await (const line of lines) {
     const [, sha256 = '', size, path = ''] = LINE.exec(line) ?? [];
-    if (!isBlobPath(path)) throw new BackupError(`${BLOB_LIST} is not what a backup wrote.`);
+    if (!isBlobPath(path)) throw new BackupError(`${BLOB_LIST} was not written by a backup.`);
     await place(join(from, 'blobs'), join(into, 'blobs'), path, { sha256, size: Number(size) });
   }
 };

@@ -128,5 +128,5 @@ const nameOf = ({ tenantId, id }: BlobRef): string => `${tenantId}/${id}`;
 
 const unavailable = (error: unknown): unknown =>
   error instanceof MongoError
-    ? new StoreUnavailable('MongoDB did not take the file', { cause: error })
+    ? new StoreUnavailable('MongoDB could not store the file', { cause: error })
     : error;

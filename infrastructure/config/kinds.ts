@@ -77,7 +77,7 @@ export const origin = httpUrl
   .transform((value) => new URL(value))
   .refine(
     (found) => found.href === `${found.origin}/`,
-    'must be scheme, host and port alone, such as https://platform.example',
+    'must be only scheme, host and port, such as https://platform.example',
   )
   .transform((found) => found.origin);
 
@@ -145,7 +145,7 @@ export const origins = z
   .transform(list)
   .refine(
     (found) => found.every(isOrigin),
-    'must be a list of origins such as https://app.example: scheme, host and port alone, no *',
+    'must be a list of origins such as https://app.example: only scheme, host and port, no *',
   )
   .default([]);
 
@@ -156,7 +156,7 @@ export const fourDelays = z
   .string()
   .regex(
     /^ *[0-9]+(\.[0-9]+)?( *, *[0-9]+(\.[0-9]+)?){3} *$/,
-    'must be four numbers of seconds with commas between',
+    'must be four numbers of seconds, separated by commas',
   )
   .transform((value) => list(value).map(Number))
   .refine(

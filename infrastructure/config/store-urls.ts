@@ -45,7 +45,7 @@ const esdbFault = (value: string): string | undefined => {
     return 'must hold user and password as user:password@, with special characters percent-encoded';
   const isHost = (host: string): boolean => /^[A-Za-z0-9._-]+(:[0-9]{1,5})?$/.test(host);
   if (!hosts.split(',').every((host) => isHost(host) && Number(host.split(':')[1] ?? 1) <= 65_535))
-    return 'must name its hosts as host:port, with commas between';
+    return 'must name its hosts as host:port, separated by commas';
   for (const pair of options === '' ? [] : options.split('&')) {
     const [, name = '', text = ''] = /^([^=]+)=([^&?]+)$/.exec(pair) ?? [];
     const allowed = Object.entries(ESDB_OPTIONS).find(
@@ -53,7 +53,7 @@ const esdbFault = (value: string): string | undefined => {
     )?.[1];
     const shown = /^\w{1,40}$/.test(name) ? name : 'one of its options';
     if (allowed === undefined) return `must not have an option that the client does not know: ${shown}`;
-    if (!allowed.test(text.trim()) || !decoded(text)) return `must have another value of ${shown}`;
+    if (!allowed.test(text.trim()) || !decoded(text)) return `must have a valid value of ${shown}`;
   }
   return undefined;
 };
@@ -74,7 +74,7 @@ const mongoFault = (value: string): string | undefined => {
     const message = error instanceof Error ? error.message : '';
     const option = /\boption "?(\w{1,40})"?/.exec(message)?.[1];
     const where = option === undefined ? '' : `: see its option ${option}`;
-    return `must be a connection string that the driver of MongoDB takes${where}`;
+    return `must be a connection string that the MongoDB driver accepts${where}`;
   }
 };
 

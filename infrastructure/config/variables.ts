@@ -36,7 +36,7 @@ export const about = z.registry<About>();
 const signing = (what: string) =>
   secret().register(about, {
     meaning: `signs ${what}; at least 32 bytes`,
-    unset: 'made in development, required in production',
+    unset: 'generated in development, required in production',
     isSecret: true,
   });
 const previous = (name: string) =>
@@ -47,18 +47,18 @@ const next = (name: string) =>
 /** Every variable, in the order of the documentation. */
 export const environment = z.object({
   NODE_ENV: oneOf('development', 'production', 'test').default('development').register(about, {
-    meaning: '`production` requires all secrets, makes no demo, and refuses commands for development',
+    meaning: '`production` requires all secrets, creates no demo, and refuses commands for development',
   }),
   PORT: whole(0, 65_535, 3_000).register(about, { meaning: 'port of the API; `0`: any free one' }),
   HOST: z.string().default('127.0.0.1').register(about, {
     meaning: 'address of the API; `0.0.0.0`: every address of the machine',
   }),
   DATA_DIR: z.string().default('./data').register(about, {
-    meaning: 'folder of the embedded stores and development secrets; made for its owner alone',
+    meaning: 'folder of the embedded stores and development secrets; only their owner can read them',
   }),
   PUBLIC_URL: origin.optional().register(about, {
     meaning: 'scheme, host and port by which browsers reach the API, such as `https://platform.example`',
-    unset: 'as the client called',
+    unset: 'the address that the client used',
   }),
   CORS_ORIGINS: origins.register(about, {
     meaning:
@@ -68,21 +68,22 @@ export const environment = z.object({
     meaning: '`api` serves requests, `worker` folds read models and runs subscribers, `all` does both',
   }),
   WORKERS: whole(1, 64, 1).register(about, {
-    meaning: 'processes that share the port and the embedded stores, to use as many cores',
+    meaning: 'number of processes that share the port and the embedded stores; each uses a core',
     unit: 'processes',
   }),
   DEMO: flag.optional().register(about, {
-    meaning: 'makes a demo tenant and a platform admin in an empty store',
+    meaning: 'creates a demo tenant and a platform admin in an empty store',
     unset: '1, in production 0',
   }),
   TRUST_PROXY: trustProxy.optional().register(about, {
-    meaning: 'as Express’s `trust proxy`: `true`, a number of proxies, or their addresses and networks',
+    meaning:
+      'trusted proxies, as Express’s `trust proxy`: `true`, their number, or their addresses and networks',
   }),
   LOG_LEVEL: oneOf('fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent')
     .default('info')
     .register(about, { meaning: 'lowest level of the log; `warn` leaves out requests' }),
   REQUEST_LOG_PER_SECOND: whole(0, 1_000_000, 100).register(about, {
-    meaning: 'requests that are logged in a second at most; the next line has the number of `skipped` ones',
+    meaning: 'maximum of requests that are logged; the next line has the number of `skipped` ones',
     unit: 'lines per second',
   }),
   BUILD_REVISION: text().register(about, {
@@ -97,11 +98,11 @@ export const environment = z.object({
     unset: 'SQLite in `DATA_DIR`',
   }),
   KEYSTORE_URL: mongoUrlOrFolder().register(about, {
-    meaning: 'data keys: a folder or a MongoDB connection string',
+    meaning: 'store of the data keys: a folder or a MongoDB connection string',
     unset: 'beside the read models',
   }),
   PLATFORM_ADMIN_EMAIL: z.email('must be an e-mail address').optional().register(about, {
-    meaning: 'the first platform admin; set together with the password',
+    meaning: 'e-mail of the first platform admin; set together with the password',
   }),
   PLATFORM_ADMIN_PASSWORD: z
     .string()
@@ -117,7 +118,7 @@ export const environment = z.object({
   PARTNER_EXCHANGE_SECRET: signing('assertions of the hosting portal'),
   MASTER_KEY: secret().register(about, {
     meaning: 'wraps the data keys; at least 32 bytes. Without it sealed texts are lost',
-    unset: 'made in development, required in production',
+    unset: 'generated in development, required in production',
     isSecret: true,
   }),
   TENANT_JWT_SECRET_PREVIOUS: previous('TENANT_JWT_SECRET'),
@@ -130,41 +131,41 @@ export const environment = z.object({
   PARTNER_EXCHANGE_SECRET_NEXT: next('PARTNER_EXCHANGE_SECRET'),
   AUDIT_SIGNING_KEY: z.string().refine(isEd25519Key, `must be ${KEY_FORMS}`).optional().register(about, {
     meaning:
-      'Ed25519 private key that signs heads: PEM, or base64 of its DER form (PKCS 8) or of its 32 bytes. Without it in production no head is signed and `GET …/audit/proof` is 503',
-    unset: 'made in development, none in production',
+      'Ed25519 private key that signs heads: PEM, or base64 of its DER form (PKCS 8) or of its 32 bytes. Without it in production no head is signed and `GET …/audit/proof` answers 503',
+    unset: 'generated in development, none in production',
     isSecret: true,
   }),
   AUDIT_HEADS: folderOrUrl().register(about, {
     meaning:
-      'folder or URL outside that receives each head: a line of JSON in `<tenant>.ndjson`, or a POST answered with 2xx; a head may come twice',
+      'folder or URL outside the platform that receives each signed head: a line of JSON in `<tenant>.ndjson`, or a POST answered with 2xx; a head may be sent twice',
   }),
   AUDIT_HEADS_ALLOWED_NETWORKS: networks().register(about, {
-    meaning: 'networks to which that URL may lead, besides public addresses by https',
+    meaning: 'networks that the URL of `AUDIT_HEADS` may be in, besides public addresses over https',
   }),
   RATE_LIMIT_PER_MINUTE: whole(0, 1_000_000_000, 600).register(about, {
-    meaning: 'requests of a credential; `0`: no limit',
+    meaning: 'limit for each credential; `0`: no limit',
     unit: 'requests per minute',
   }),
   LOGIN_LIMIT_PER_MINUTE: whole(0, 1_000_000_000, 10).register(about, {
-    meaning: 'logins of an address; `0`: no limit',
+    meaning: 'limit for each client address; `0`: no limit',
     unit: 'logins per minute',
   }),
   BULK_GIVE_UP_SECONDS: whole(1, 86_400, 900).register(about, {
-    meaning: 'a bulk commit ends as `errored` after a store was unreachable for so long',
+    meaning: 'a bulk commit ends as `errored` after a store was unavailable for this long',
     unit: 'seconds',
   }),
   WEBHOOK_ALLOWED_NETWORKS: networks().register(about, {
-    meaning: 'networks such as `10.0.0.0/8,fd00::/8` that webhooks may reach, at every port',
+    meaning: 'networks such as `10.0.0.0/8,fd00::/8` that webhooks may reach, on every port',
   }),
   WEBHOOK_ALLOW_HTTP: flag.default(false).register(about, {
     meaning: 'allows plain http and port 80 for all webhooks',
   }),
   WEBHOOK_RETRY_SECONDS: fourDelays.default([60, 300, 1_800, 7_200]).register(about, {
-    meaning: 'waits before the four retries of a delivery',
+    meaning: 'pauses before the four retries of a delivery',
     unit: 'seconds',
   }),
   WEBHOOK_TIMEOUT_MS: whole(1, 600_000, 10_000).register(about, {
-    meaning: 'limit of one attempt, from the look-up of the name to the end of the answer',
+    meaning: 'time limit of one attempt, from the DNS look-up to the end of the answer',
     unit: 'ms',
   }),
   WEBHOOK_SECRET_GRACE_HOURS: number(8_760, 24).register(about, {
@@ -172,10 +173,10 @@ export const environment = z.object({
     unit: 'hours',
   }),
   SSO_ALLOWED_NETWORKS: networks().register(about, {
-    meaning: 'networks that identity providers may be in, by https, besides public addresses',
+    meaning: 'networks that identity providers may be in, besides public addresses; always over https',
   }),
   ASSISTANT_BASE_URL: calledUrl().register(about, {
-    meaning: 'the assistant’s upstream; ends in `/v1`, may lead to any address',
+    meaning: 'URL of the assistant’s upstream; ends in `/v1`, any address is allowed',
     unset: 'no assistant',
   }),
   ASSISTANT_API_KEY: bearer().register(about, {
@@ -184,14 +185,14 @@ export const environment = z.object({
   }),
   ASSISTANT_MODEL: text().register(about, { meaning: 'sent to the upstream as `model`', unset: 'default' }),
   ASSISTANT_TIMEOUT_MS: whole(1, 600_000, 30_000).register(about, {
-    meaning: 'limit of a whole call of the upstream',
+    meaning: 'time limit of one call of the upstream',
     unit: 'ms',
   }),
   EMBEDDING_MODEL: oneOf('bundled', 'off').default('bundled').register(about, {
     meaning: '`off` runs without a model: retrieval and questions answer 503',
   }),
   BILLING_UPSTREAM_URL: calledUrl().register(about, {
-    meaning: 'billing system that receives issued invoices; may lead to any address',
+    meaning: 'URL of the billing system that receives issued invoices; any address is allowed',
     unset: 'files in `DATA_DIR`',
   }),
   BILLING_UPSTREAM_TOKEN: bearer().register(about, {
@@ -204,13 +205,13 @@ export const environment = z.object({
   }),
   OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: httpUrl
     .optional()
-    .register(about, { meaning: 'the whole URL of the receiver instead' }),
+    .register(about, { meaning: 'full URL of the receiver, instead of the endpoint above' }),
   OTEL_EXPORTER_OTLP_HEADERS: pairs().register(about, {
     meaning: 'headers sent to the receiver, as `name=value,other=value`',
     isSecret: true,
   }),
   OTEL_EXPORTER_OTLP_TIMEOUT: whole(1, 600_000, 10_000).register(about, {
-    meaning: 'limit of one call of the receiver',
+    meaning: 'time limit of one call of the receiver',
     unit: 'ms',
   }),
   OTEL_SERVICE_NAME: z
@@ -219,7 +220,7 @@ export const environment = z.object({
     .default('workflow-platform')
     .register(about, { meaning: 'name of the service in traces' }),
   OTEL_RESOURCE_ATTRIBUTES: pairs().register(about, {
-    meaning: 'more attributes of the service, as `name=value,other=value`',
+    meaning: 'additional attributes of the service, as `name=value,other=value`',
   }),
   OTEL_TRACES_SAMPLER: oneOf(
     'parentbased_always_on',
@@ -236,7 +237,7 @@ export const environment = z.object({
     unit: '0 to 1',
   }),
   OTEL_BSP_SCHEDULE_DELAY: whole(1, 600_000, 5_000).register(about, {
-    meaning: 'longest wait of a finished span before it is sent',
+    meaning: 'longest time before a finished span is sent',
     unit: 'ms',
   }),
   OTEL_SDK_DISABLED: flag.default(false).register(about, { meaning: '`true` turns traces off' }),

@@ -70,7 +70,7 @@ class ThreadedEmbedder implements Embedder {
     const loaded = this.#start();
     const done = new Promise<readonly Float32Array[]>((resolve, reject) => {
       const job = { texts, vectors: [], resolve, reject };
-      if (!this.#queue.add(job, urgency)) reject(new StoreUnavailable('Too many questions wait.'));
+      if (!this.#queue.add(job, urgency)) reject(new StoreUnavailable('Too many questions are waiting.'));
     });
     // When `loaded` rejects, `done` rejects too but is not awaited: that rejection is ignored.
     done.catch(() => undefined);
@@ -120,10 +120,10 @@ class ThreadedEmbedder implements Embedder {
           return message satisfies never;
       }
     });
-    worker.on('error', (error) => this.#logger.error({ err: error }, 'the embedder’s thread failed'));
+    worker.on('error', (error) => this.#logger.error({ err: error }, 'the embedder thread failed'));
     worker.once('exit', () => {
       this.#thread = undefined;
-      const lost = new StoreUnavailable('The embedder’s thread ended.');
+      const lost = new StoreUnavailable('The embedder thread has ended.');
       reject(lost);
       this.#fail(lost);
     });

@@ -33,9 +33,9 @@ export const guardedFetch =
       init.signal ?? undefined,
     );
     if (answer.kind !== 'answered') throw new TypeError(answer.message);
-    if (answer.truncated) throw new TypeError('The answer is too large, or broke off.');
+    if (answer.truncated) throw new TypeError('The answer is too large or incomplete.');
     if ((answer.headers['content-encoding'] ?? 'identity') !== 'identity') {
-      throw new TypeError('The answer is encoded in a way that was not asked for.');
+      throw new TypeError('The answer has an encoding that was not requested.');
     }
     const { status } = answer;
     if (status < 200 || status > 599) throw new TypeError('The answer has a status that does not exist.');

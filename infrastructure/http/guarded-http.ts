@@ -171,5 +171,8 @@ export const guardedHttp = (options: GuardOptions): OutboundHttp => {
 
 const addressRefusal = ({ host }: Destination): UrlRefusal =>
   host.kind === 'address'
-    ? { reason: 'literal_address', message: 'The address is not one that is called.' }
-    : { reason: 'resolved_address', message: 'The name of the host has an address that is not called.' };
+    ? { reason: 'literal_address', message: 'Calls to this address are not allowed.' }
+    : {
+        reason: 'resolved_address',
+        message: 'The host name resolves to an address that must not be called.',
+      };

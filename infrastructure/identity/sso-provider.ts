@@ -49,7 +49,7 @@ class ProviderFetch {
       this.trouble ??=
         error instanceof ProviderUnavailable
           ? error
-          : new ProviderUnavailable('the provider is out of reach');
+          : new ProviderUnavailable('the provider cannot be reached');
       throw this.trouble;
     }
   };
@@ -57,7 +57,7 @@ class ProviderFetch {
   async #exchange(url: string, options: client.CustomFetchOptions): Promise<Response> {
     const { protocol, hostname } = new URL(url);
     if (protocol !== 'https:' && !isLoopback(hostname))
-      throw new ProviderUnavailable('the provider wants plain http');
+      throw new ProviderUnavailable('the provider uses a plain http URL');
     const { method, headers, body, signal } = options;
     const response = await this.#fetch(url, {
       method,
@@ -70,7 +70,7 @@ class ProviderFetch {
     const { status } = response;
     if (status >= 500 || status === 429 || (status >= 300 && status < 400)) {
       await response.body?.cancel();
-      throw new ProviderUnavailable(`the provider answers ${status}`);
+      throw new ProviderUnavailable(`the provider answered ${status}`);
     }
     return response;
   }
@@ -96,7 +96,7 @@ export const openIdProvider = (options: SsoProviderOptions): SsoProvider => {
     // The library lets some well-known providers issue for any of their tenants; here a tenant has exactly one
     // issuer.
     if (new URL(metadata.issuer).href !== new URL(settings.issuer).href) {
-      throw new ProviderUnavailable('the provider is another one than configured');
+      throw new ProviderUnavailable('the provider’s issuer is not the configured one');
     }
     remembered.delete(settings.key);
     const { value: oldest } = remembered.keys().next();

@@ -85,7 +85,8 @@ function sharedTruncation(connection: SqliteConnection): () => Promise<void> {
     for (;;) {
       const row = await connection.read(() => connection.prepare('PRAGMA wal_checkpoint(TRUNCATE)').get());
       if (row?.busy === 0) return;
-      if (Date.now() > deadline) throw new StoreUnavailable('the key store could not be cleared of a key');
+      if (Date.now() > deadline)
+        throw new StoreUnavailable('a destroyed key could not be removed from the key store’s files');
       await delay(2 + Math.random() * 8);
     }
   };

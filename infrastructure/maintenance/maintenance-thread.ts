@@ -36,7 +36,7 @@ export class MaintenanceThread {
 
   /** @throws {StoreUnavailable} when the task failed, or the thread has ended or is closed */
   run(task: MaintenanceTask): Promise<string | undefined> {
-    if (this.#isClosed) return Promise.reject(new StoreUnavailable('the thread of files is closed'));
+    if (this.#isClosed) return Promise.reject(new StoreUnavailable('the maintenance thread is closed'));
     clearTimeout(this.#idle);
     this.#worker ??= this.#begin();
     this.#lastId += 1;
@@ -77,7 +77,7 @@ export class MaintenanceThread {
     worker.once('exit', () => {
       if (this.#worker !== worker) return;
       this.#worker = undefined;
-      const error = new StoreUnavailable('the thread of files has ended', { cause: failure });
+      const error = new StoreUnavailable('the maintenance thread has ended', { cause: failure });
       for (const { reject } of this.#waiting.values()) reject(error);
       this.#waiting.clear();
     });

@@ -25,7 +25,7 @@ export const expectEmptyStores = async (config: Config, withKeys: boolean): Prom
 };
 
 const expectNone = (path: string): void => {
-  if (existsSync(path)) throw new MoveError(`${path} is there already.`);
+  if (existsSync(path)) throw new MoveError(`${path} exists already.`);
 };
 
 /** @param variable names the database in errors, since its address may contain a password */

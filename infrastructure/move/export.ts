@@ -39,7 +39,7 @@ export const exportStores = async (
   madeAt: string,
 ): Promise<DataManifest> => {
   if (keysTo !== undefined && (isWithin(to, keysTo) || isWithin(keysTo, to))) {
-    throw new MoveError('Keys are kept apart from the data: the two folders must not lie in one another.');
+    throw new MoveError('Keys and data must be kept apart: neither folder may be inside the other.');
   }
   for (const folder of keysTo === undefined ? [to] : [to, keysTo]) {
     await mkdir(folder, { recursive: true, mode: 0o700 });
@@ -55,7 +55,9 @@ export const exportStores = async (
     writeManifest(keysTo, { ...common, kind: 'keys', files });
   }
   if ((await events.end()) !== end) {
-    throw new MoveError('The log has grown meanwhile: stop every server, and export into empty folders.');
+    throw new MoveError(
+      'The log has grown during the export: stop every server, then export again into empty folders.',
+    );
   }
   const manifest: DataManifest = {
     ...common,

@@ -46,11 +46,11 @@ export const importStores = async (plan: ImportPlan): Promise<DataManifest> => {
   const { from, keysFrom, log, report } = plan;
   const manifest = readDataManifest(from);
   await checkFiles(from, manifest, keysFrom);
-  report('Every line of the export is as it was written.');
+  report('The export is complete and unchanged.');
   const imported = { id: manifest.id, events: manifest.log.events, end: manifest.log.end ?? undefined };
   const { isComplete, last } = await log.begin(imported, plan.expectEmpty);
   if (isComplete) {
-    report('This export has been imported already: nothing was written.');
+    report('This export was imported before: nothing was written.');
     return manifest;
   }
   const targets = await plan.open();
@@ -59,7 +59,7 @@ export const importStores = async (plan: ImportPlan): Promise<DataManifest> => {
     if (targets.keys !== undefined && keysFrom !== undefined) {
       report(`Keys: ${await importKeys(join(keysFrom, 'keys.ndjson'), targets.keys)}.`);
     }
-    report(`Files of people: ${await importBlobs(from, targets.blobs)}.`);
+    report(`Files: ${await importBlobs(from, targets.blobs)}.`);
     report(`Stored answers: ${await importAnswers(join(from, 'answers.ndjson'), targets.answers)}.`);
   } finally {
     await targets.close();
@@ -73,7 +73,7 @@ export const importStores = async (plan: ImportPlan): Promise<DataManifest> => {
 const checkFiles = async (from: string, { id, files }: DataManifest, keysFrom: string | undefined) => {
   if (keysFrom !== undefined) {
     const keys = readKeyManifest(keysFrom);
-    if (keys.id !== id) throw new MoveError('These keys are of another export.');
+    if (keys.id !== id) throw new MoveError('These keys belong to another export.');
     await checkLines(join(keysFrom, 'keys.ndjson'), keyLine, keys.files['keys.ndjson']);
   }
   await checkLines(join(from, 'events.ndjson'), eventLine, files['events.ndjson']);

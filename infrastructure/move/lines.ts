@@ -65,12 +65,12 @@ export const checkLines = async (path: string, schema: z.ZodType, wanted: LineFi
   let lines = 0;
   for await (const _ of readLines(path, schema)) lines += 1;
   if (lines !== wanted.lines) {
-    throw new MoveError(`${basename(path)} has ${lines} lines, the export wrote ${wanted.lines}.`);
+    throw new MoveError(`${basename(path)} has ${lines} lines, but the export wrote ${wanted.lines}.`);
   }
   const hash = createHash('sha256');
   await pipeline(opened(path), hash);
   if (hash.digest('hex') !== wanted.sha256) {
-    throw new MoveError(`${basename(path)} is not what the export wrote: its checksum differs.`);
+    throw new MoveError(`${basename(path)} was changed after the export: its checksum differs.`);
   }
 };
 

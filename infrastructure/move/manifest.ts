@@ -49,12 +49,12 @@ const manifestIn = <S extends z.ZodType>(folder: string, schema: S): z.output<S>
   try {
     text = readFileSync(join(folder, MANIFEST), 'utf8');
   } catch {
-    throw new MoveError(`${folder} holds no whole export: ${MANIFEST} is not there.`);
+    throw new MoveError(`${folder} holds no complete export: ${MANIFEST} is missing.`);
   }
   try {
     return schema.parse(JSON.parse(text));
   } catch {
-    throw new MoveError(`${join(folder, MANIFEST)} is not what an export of this kind wrote.`);
+    throw new MoveError(`${join(folder, MANIFEST)} was not written by an export of this kind.`);
   }
 };
 

@@ -36,7 +36,10 @@ export class Checkpoints {
       (error: unknown) => {
         if (this.#isOver) return;
         this.#isOver = true;
-        this.#logger?.warn({ err: error }, 'the thread of checkpoints failed; commits make them instead');
+        this.#logger?.warn(
+          { err: error },
+          'the checkpoint thread failed; commits run the checkpoints instead',
+        );
       },
     );
   }

@@ -56,7 +56,7 @@ export const proofOf = (text: string): GivenHead => {
   const [first = '', ...rest] = linesOf(text);
   const head = headOf(first);
   const list = rest.map(lastRevisionOf);
-  if (head === undefined) throw new Faulty('bad_signature', 'The proof is no head.');
+  if (head === undefined) throw new Faulty('bad_signature', 'The proof is not a valid head.');
   const revisions = list.filter((one) => one !== undefined);
   const root = new RootHash();
   root.add(revisions);
@@ -74,7 +74,7 @@ export const headsOf = (text: string): GivenHead[] =>
     const head = headOf(line);
     if (head !== undefined) return [{ head }];
     if (strictJson(line) === undefined) return [];
-    throw new Faulty('bad_signature', 'A line in the file of heads is no head.');
+    throw new Faulty('bad_signature', 'A line in the file of heads is not a valid head.');
   });
 
 /** Decodes canonical base64, which all decoders read the same way; undefined for other text. */
@@ -123,7 +123,10 @@ export const orderedHeads = (
   for (const given of all) {
     checkSignature(given, key);
     if (given.head.tenant_id !== tenant) {
-      throw new Faulty('foreign_head', `The head at ${given.head.position} is of ${given.head.tenant_id}.`);
+      throw new Faulty(
+        'foreign_head',
+        `The head at position ${given.head.position} belongs to another tenant: ${given.head.tenant_id}.`,
+      );
     }
   }
   const byPosition = new Map<string, GivenHead>();
@@ -142,7 +145,7 @@ export const orderedHeads = (
   if (proof !== undefined && newest !== undefined && newest.head.position > proof.head.position) {
     throw new Faulty(
       'old_head',
-      `The proof is of position ${proof.head.position}; there is a head of ${newest.head.position}, signed at ${newest.head.signed_at}.`,
+      `The proof is of position ${proof.head.position}, but a newer head exists, of position ${newest.head.position}, signed at ${newest.head.signed_at}.`,
     );
   }
   const signed = all

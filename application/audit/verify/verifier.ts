@@ -51,7 +51,7 @@ export class Verifier {
     this.#line += 1;
     const event = line && (goodEventOf(line) ?? eventOf(line.toString('utf8')));
     if (event === undefined) {
-      throw new Faulty('unreadable_line', `Line ${this.#line} is no event.`, { line: this.#line });
+      throw new Faulty('unreadable_line', `Line ${this.#line} is not an event.`, { line: this.#line });
     }
     this.#passHeads(event);
     this.#follow(event);
@@ -93,7 +93,7 @@ export class Verifier {
       throw new Faulty('foreign_event', `${name} is not of the tenant ${this.#tenant}.`, at);
     }
     if (position <= this.#position) {
-      throw new Faulty('out_of_order', `${name} stands after an event of a later or the same position.`, at);
+      throw new Faulty('out_of_order', `${name} comes after an event of a later or the same position.`, at);
     }
     this.#position = position;
     const last = this.#lastLines.get(stream);
@@ -102,12 +102,12 @@ export class Verifier {
       const missing = { ...at, revision: expected };
       throw new Faulty('missing_event', `${stream}@${expected} is missing: ${name} comes instead.`, missing);
     }
-    if (revision < expected) throw new Faulty('repeated_event', `${name} was there before.`, at);
+    if (revision < expected) throw new Faulty('repeated_event', `${name} is repeated.`, at);
     const digest = 'hash' in event ? event.hash : this.#checkHash(event, name);
     const previous = 'hash' in event ? event.previous : previousIn(event.metadata);
     this.#checkLink(event, previous, last, name);
     if ('viewAgrees' in event && !event.viewAgrees) {
-      throw new Faulty('changed_view', `The view of ${name} does not say what is stored.`, at);
+      throw new Faulty('changed_view', `The view of ${name} does not match the stored event.`, at);
     }
     if (last === undefined) this.#lastLines.set(copied(stream), { revision, hash: digest, line: this.#line });
     else Object.assign(last, { revision, hash: digest, line: this.#line });
@@ -139,7 +139,7 @@ export class Verifier {
     const before = `${stream}@${last.revision}`;
     throw new Faulty(
       'changed_event',
-      `${before} was changed and given a new hash: ${name} is chained to another.`,
+      `${before} was changed and given a new hash: ${name} is chained to another hash.`,
       at,
     );
   }
@@ -155,7 +155,11 @@ export class Verifier {
     if (event === undefined || !this.#strict || this.#heads.length === 0) return;
     const { stream, revision } = event;
     const at = { line: this.#line, stream, revision };
-    throw new Faulty('old_head', `${stream}@${revision} and what follows came after the head.`, at);
+    throw new Faulty(
+      'old_head',
+      `${stream}@${revision} and the following events came after the newest head.`,
+      at,
+    );
   }
 
   #checkRoot({ head, list }: GivenHead): void {
@@ -168,10 +172,10 @@ export class Verifier {
     if (list !== undefined) this.#nameDifference(list);
     const before = this.#heads[this.#nextHead - 1]?.head;
     const since =
-      before === undefined ? '' : ` It still agreed with the head of position ${before.position}.`;
+      before === undefined ? '' : ` The events up to the head at position ${before.position} are unchanged.`;
     throw new Faulty(
       'root_mismatch',
-      `The events up to position ${head.position} are not those that were sealed at ${head.signed_at}: something was cut off, removed, added or made anew.${since}`,
+      `The events up to position ${head.position} are not those that were signed at ${head.signed_at}: something was cut off, removed, added or changed.${since}`,
     );
   }
 
@@ -198,7 +202,7 @@ export class Verifier {
         const added = { stream, revision: had + 1 };
         throw new Faulty(
           'inserted_event',
-          `${stream}@${had + 1} was not there when the head was sealed.`,
+          `${stream}@${had + 1} did not exist when the head was signed.`,
           added,
         );
       }
@@ -206,7 +210,7 @@ export class Verifier {
         const changed = { line: last.line, stream, revision: last.revision };
         throw new Faulty(
           'changed_event',
-          `${stream}@${last.revision}, or one before it, was made anew.`,
+          `${stream}@${tip.revision}, or an earlier event of its stream, was changed and given a new hash.`,
           changed,
         );
       }

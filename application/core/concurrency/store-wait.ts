@@ -27,7 +27,10 @@ export const waitForStores = (logger: Logger): StoreWait => {
         last = error;
         if (!isLogged && isTransient(error)) {
           isLogged = true;
-          logger.warn({ err: error }, 'a store is away or too slow; the start waits for it up to a minute');
+          logger.warn(
+            { err: error },
+            'a store is unavailable or too slow; the start waits up to a minute for it',
+          );
         }
         throw error;
       }

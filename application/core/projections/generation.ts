@@ -185,7 +185,7 @@ export class Generation extends WithDeps<GenerationDeps> {
     this.deps.metrics.parkedTenants(this.projection.name, this.#parked.size);
     this.deps.logger.info(
       { projection: this.projection.name, tenant: tenantId },
-      'a parked tenant was taken up again',
+      'a parked tenant was resumed',
     );
   }
 

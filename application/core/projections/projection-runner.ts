@@ -158,7 +158,7 @@ export class ProjectionRunner implements FoldingProjection {
     } catch (error) {
       this.#options.logger.warn(
         { err: error, projection: this.name },
-        'former generations could not be cleaned',
+        'former generations could not be dropped',
       );
     }
   }

@@ -43,7 +43,7 @@ export const holdLease = async (
       await pause(50, signal);
     } catch (error) {
       failures += 1;
-      logger.warn({ err: error, lease: name, failures }, 'work under a lease failed; it starts again');
+      logger.warn({ err: error, lease: name, failures }, 'work under a lease failed; it is restarted');
       await pause(backoffMs(LEASED_WORK, failures), signal);
     }
   }

@@ -143,7 +143,7 @@ export class LiveFeed {
       this.#dropErasedKeys(event);
       for (const listener of this.#listeners) listener(event);
     } catch (error) {
-      this.#logger.error({ err: error, event_id: stored.id }, 'an event could not be handed on live');
+      this.#logger.error({ err: error, event_id: stored.id }, 'the live feed could not deliver an event');
     }
   }
 

@@ -180,7 +180,7 @@ export class PageReader {
         if (position > place) return { after: place, end: position, events };
       }
       const { events, position, next } = await this.#events.scanAll({ from, filter, limit }, SCANNED);
-      if (this.#isAway) this.#logger.info({ after: place }, 'the event log is read again');
+      if (this.#isAway) this.#logger.info({ after: place }, 'the event log can be read again');
       this.#isAway = false;
       return { after: place, end: position, events, lastAt: next === undefined ? growths : undefined };
     });

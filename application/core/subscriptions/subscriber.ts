@@ -96,7 +96,7 @@ export const runSubscriber = (
         concatMap(() =>
           save().catch((error: unknown) => {
             if (error instanceof Fenced) return;
-            logger.warn({ err: error, subscriber: name }, 'a checkpoint was not saved');
+            logger.warn({ err: error, subscriber: name }, 'a checkpoint could not be saved; retrying');
             // Tries again, since no further event may come that would trigger a save.
             changes.next({ matched: false });
           }),
@@ -178,7 +178,10 @@ const handledTogether = async (
     end(error);
     subscriber.begin?.();
     if (isUnavailable(error)) throw error;
-    logger.warn({ err: error, subscriber: subscriber.name }, 'events are handled one by one');
+    logger.warn(
+      { err: error, subscriber: subscriber.name },
+      'a batch of events failed; its events are handled one by one',
+    );
     return false;
   }
 };

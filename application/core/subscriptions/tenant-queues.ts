@@ -172,7 +172,7 @@ export class TenantQueues {
         if (!signal.aborted)
           logger.warn(
             { err: error, subscriber: name, tenant_id: tenantId, failures },
-            'events are tried again',
+            'events could not be handled; retrying',
           );
       } finally {
         quantum.end();

@@ -48,7 +48,9 @@ export function decodeEvent(recorded: RecordedEvent): StoredEvent {
   const { id, type, streamId, revision } = recorded;
   const commit = recorded.position?.commit;
   if (commit === undefined || commit >= POSITION_END) {
-    throw new Error(`EventStoreDB tells no position for ${streamId}@${revision}; 22.6 or later is needed`);
+    throw new Error(
+      `EventStoreDB returned no position for ${streamId}@${revision}; it must be version 22.6 or later`,
+    );
   }
   return {
     id,

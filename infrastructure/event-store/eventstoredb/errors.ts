@@ -28,7 +28,7 @@ export function appendError(error: unknown, stream: string, expected: ExpectedRe
     error instanceof MaxAppendSizeExceededError ||
     typeOf(error) === ErrorType.MAXIMUM_APPEND_SIZE_EXCEEDED
   ) {
-    return new EventTooLarge(`append to ${stream} is larger than EventStoreDB takes`, { cause: error });
+    return new EventTooLarge(`append to ${stream} is larger than EventStoreDB accepts`, { cause: error });
   }
   return unavailable(error);
 }

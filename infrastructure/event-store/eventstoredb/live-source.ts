@@ -44,7 +44,7 @@ export const liveSource = (deps: LiveSourceDeps): Observable<LogGrowth | undefin
       yield undefined;
     };
     const connected = (): void => {
-      if (failures > 0) logger?.info({}, 'the live subscription is back');
+      if (failures > 0) logger?.info({}, 'the live subscription has reconnected');
       failures = 0;
     };
     const pauseAfter = (error: unknown): Observable<unknown> => {

@@ -112,7 +112,7 @@ export function overConnection(connection: Connection, wiring: Wiring): EventSto
       try {
         await withTimeout('closing', timeoutMs, release);
       } catch (error) {
-        logger?.warn({ err: error }, 'EventStoreDB streams could not be closed in order');
+        logger?.warn({ err: error }, 'EventStoreDB streams could not be closed cleanly');
       }
     },
   };
@@ -152,6 +152,7 @@ async function append(
 /** Reads the position of an acknowledged append, since the protocol allows an acknowledgement without one. */
 async function positionAt(connection: Connection, timeoutMs: number, stream: string, revision: number) {
   const [event] = await readStream(connection, timeoutMs, stream, { from: revision, limit: 1 });
-  if (!event) throw new StoreUnavailable(`EventStoreDB: ${stream}@${revision} was appended and is not there`);
+  if (!event)
+    throw new StoreUnavailable(`EventStoreDB: ${stream}@${revision} was appended but cannot be found`);
   return event.position;
 }

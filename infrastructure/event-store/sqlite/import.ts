@@ -15,7 +15,7 @@ export const openSqliteImport = (path: string): LogImport => {
 
   const add = ({ stream, revision, position, id, type, data, metadata }: StoredEvent): void => {
     const at = offsetIn(position);
-    if (at <= state.end) throw new ImportError(`position ${position} does not follow the one before`);
+    if (at <= state.end) throw new ImportError(`position ${position} is not after the previous one`);
     const last = state.lastRevisions.find(stream) ?? state.lastRevisions.create(stream);
     if (revision !== last.revision + 1) {
       throw new ImportError(`${stream}@${revision} does not follow revision ${last.revision}`);

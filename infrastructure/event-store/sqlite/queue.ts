@@ -85,7 +85,7 @@ export class AppendQueue {
 
   #refuse(batch: readonly Waiting[], error: unknown): void {
     this.#waiting = this.#waiting.slice(batch.length);
-    this.#logger?.error({ err: error, appends: batch.length }, 'event log refused a transaction');
+    this.#logger?.error({ err: error, appends: batch.length }, 'a transaction on the event log failed');
     for (const append of batch) append.reject(unavailable('event log could not be written', error));
   }
 

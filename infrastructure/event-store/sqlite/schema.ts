@@ -73,7 +73,7 @@ export function openDatabase(
 function ensureSchema(db: DatabaseSync): void {
   const found = versionOf(db);
   if (found === TEXTS || found === PACKED) return;
-  if (found !== 0) throw new Error(`the event log has schema ${found}, this program knows ${PACKED}`);
+  if (found !== 0) throw new Error(`the event log has schema ${found}; this version supports ${PACKED}`);
   transaction(db, () => {
     // Another process, perhaps of a former build, may have created the schema meanwhile.
     if (versionOf(db) === 0) db.exec(SCHEMA + PACKED_SCHEMA);

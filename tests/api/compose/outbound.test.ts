@@ -34,7 +34,7 @@ describe('Calls to identity providers', () => {
       return String(await rejection(fetched(url, {})));
     };
     const secure = origin.replace('http:', 'https:');
-    const refusal = 'TypeError: The address is not one that is called.';
+    const refusal = 'TypeError: Calls to this address are not allowed.';
     expect(await messageOf(secure, '127.0.0.0/8')).to.equal('TypeError: No secure connection could be made.');
     expect(await messageOf(secure, '10.0.0.0/8')).to.equal(refusal);
     for (const inside of ['https://169.254.169.254/', 'https://192.168.0.1/', 'https://[::1]/']) {

@@ -220,7 +220,7 @@ describe('Issuing an invoice to the upstream', () => {
     expect(at.node.logger.lines).to.deep.include({
       level: 'error',
       fields: { invoice_id: invoice.id, upstream_ref: `ref-${key}` },
-      message: 'the upstream has taken an invoice that is void',
+      message: 'the upstream accepted an invoice that is void',
     });
   });
 

@@ -58,7 +58,7 @@ describe('Backups of the embedded stores', function () {
     const { code, stdout, stderr } = await command(dataDir, 'backup', '--to', to, '--keys-to', keys);
     expect([code, stdout], stderr).to.deep.equal([0, '']);
     for (const secret of Object.values(KEYS)) expect(stderr).not.to.contain(secret);
-    expect(stderr).to.contain('Not in it: MASTER_KEY.');
+    expect(stderr).to.contain('Not in the backup: MASTER_KEY.');
   };
   const restored = ({ to, keys, into }: Places, ...more: readonly string[]) =>
     command(world.server.dataDir, 'restore', '--from', to, '--keys-from', keys, '--into', into, ...more);
@@ -197,7 +197,7 @@ describe('Backups of the embedded stores', function () {
       killed += 1;
       const refused = await restored(where);
       expect(refused.code).to.equal(1);
-      expect(refused.stderr).to.equal(`${where.to} holds no whole backup: backup.json is not there.\n`);
+      expect(refused.stderr).to.equal(`${where.to} holds no complete backup: backup.json is missing.\n`);
       expect(existsSync(where.into)).to.equal(false);
       // A killed backup is not continued either: a backup needs an empty folder.
       const more = await command(world.server.dataDir, 'backup', '--to', where.to, '--keys-to', where.keys);
@@ -214,27 +214,31 @@ describe('Backups of the embedded stores', function () {
     );
     if (blob === undefined) throw new Error('no blob');
     const spoils: readonly (readonly [string, (folder: Places) => unknown, RegExp])[] = [
-      ['a byte of the log', ({ to }) => flip(join(to, 'events.db')), /events\.db is not what was backed up/],
+      [
+        'a byte of the log',
+        ({ to }) => flip(join(to, 'events.db')),
+        /events\.db was changed after the backup/,
+      ],
       [
         'the end of the keys',
         ({ keys }) => appendFileSync(join(keys, 'keys.db'), 'x'),
-        /keys\.db is not what was backed up/,
+        /keys\.db was changed after the backup/,
       ],
-      ['a file', ({ to }) => rm(join(to, 'answers.db')), /answers\.db is not there/],
+      ['a file', ({ to }) => rm(join(to, 'answers.db')), /answers\.db is missing/],
       [
         'a blob',
         ({ to }) => flip(join(blob.parentPath.replace(where.to, to), blob.name)),
-        /is not what was backed up/,
+        /was changed after the backup/,
       ],
       [
         'the list of blobs',
         ({ to }) => appendFileSync(join(to, 'blobs.txt'), `${'0'.repeat(64)} 1 ../../x\n`),
-        /blobs\.txt is not what was backed up/,
+        /blobs\.txt was changed after the backup/,
       ],
       [
         'the manifest',
         ({ to }) => writeFileSync(join(to, 'backup.json'), '{"format":1}'),
-        /backup\.json is not what a backup wrote/,
+        /backup\.json was not written by a backup/,
       ],
       ...(['to', 'keys'] as const).flatMap((part) =>
         [[], [{ name: 'events.db', size: 1, sha256: '0'.repeat(64) }]].map(
@@ -282,7 +286,7 @@ describe('Backups of the embedded stores', function () {
     const foreign = await places();
     const { code } = await command(other.dataDir, 'backup', '--to', foreign.to, '--keys-to', foreign.keys);
     expect(code).to.equal(0);
-    await refused({ ...first, keys: foreign.keys }, /These keys are of another log/);
+    await refused({ ...first, keys: foreign.keys }, /These keys belong to another log/);
     const same = await command(
       world.server.dataDir,
       'backup',
@@ -293,7 +297,7 @@ describe('Backups of the embedded stores', function () {
     );
     expect([same.code, same.stderr]).to.deep.equal([
       1,
-      'Keys are kept apart from the data: the two folders must not lie in one another.\n',
+      'Keys and data must be kept apart: neither folder may be inside the other.\n',
     ]);
     const outside = await command(world.server.dataDir, 'backup', '--to', first.into);
     expect(outside.code).to.equal(2);
@@ -306,7 +310,7 @@ describe('Backups of the embedded stores', function () {
         [keys, to],
       ] as const) {
         const { stderr } = await command(world.server.dataDir, 'backup', '--to', a, '--keys-to', b);
-        expect(stderr).to.match(/^A backup is kept outside the data folder/);
+        expect(stderr).to.match(/^The backup must be outside the data folder/);
         expect([existsSync(to), existsSync(keys)]).to.deep.equal([false, false]);
       }
     }

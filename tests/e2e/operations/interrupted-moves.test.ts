@@ -216,14 +216,14 @@ await describeWithMongo('A move that is interrupted or damaged', (title, start) 
         const lines = (await readFile(log, 'utf8')).split('\n');
         await writeFile(log, `${lines.slice(0, 1000).join('\n')}\n`);
       });
-      expect(await shorter).to.match(/has 1000 lines, the export wrote 1500/);
+      expect(await shorter).to.match(/has 1000 lines, but the export wrote 1500/);
       const swapped = refusal(async () => {
         const lines = (await readFile(log, 'utf8')).split('\n');
         [lines[5], lines[6]] = [lines[6] ?? '', lines[5] ?? ''];
         await writeFile(log, lines.join('\n'));
       });
       expect(await swapped).to.match(/checksum differs/);
-      expect(await refusal(() => rm(join(spoiled, 'export.json')))).to.match(/no whole export/);
+      expect(await refusal(() => rm(join(spoiled, 'export.json')))).to.match(/no complete export/);
       const { code, stderr } = await imported(env);
       expect(code, stderr).to.equal(0);
       await expectComplete(env);

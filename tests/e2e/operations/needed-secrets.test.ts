@@ -64,7 +64,7 @@ describe('The secrets of the operators’ commands', function () {
     const to = ['--to', join(folder, 'data'), '--keys-to', join(folder, 'keys')];
     const { code, stderr } = await run(['backup', ...to], { NODE_ENV: 'production' });
     expect(code, stderr).to.equal(0);
-    expect(stderr).to.contain('Not in it: MASTER_KEY.');
+    expect(stderr).to.contain('Not in the backup: MASTER_KEY.');
   });
 
   it('an assertion needs only the exchange secret', async () => {

@@ -30,7 +30,7 @@ await describeWithMongo('A check of data with read models and keys in MongoDB', 
       const { code, stdout } = await admin(['compare-read-models'], env, '', 120_000);
       expect([code, stdout]).to.deep.equal([
         1,
-        `changed conversations messages ${tenant.id} ${sent.id}: is not what the log makes\n`,
+        `changed conversations messages ${tenant.id} ${sent.id}: differs from what the log produces\n`,
       ]);
     });
   });

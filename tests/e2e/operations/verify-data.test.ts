@@ -163,7 +163,7 @@ describe('A check of a data folder', function () {
     expect(faults).to.include(`missing_event ${name}@2: It is missing: ${name}@3 comes instead.`);
     expect(faults.filter((fault) => fault.startsWith('missing_event the log before'))).to.have.length(2);
     expect(faults).to.include(
-      `missing_event ${last}: It is missing: its hash was kept as the head of the stream.`,
+      `missing_event ${last}: It is missing, although its hash is stored as the head of the stream.`,
     );
   });
 
@@ -236,7 +236,7 @@ describe('A check of a data folder', function () {
       return { name, last };
     });
     expect((await faultsOf(folder, '--no-read-models'))[0]).to.equal(
-      `changed_event ${name}@2: ${name}@3 is chained to another one.`,
+      `changed_event ${name}@2: ${name}@3 is chained to another hash.`,
     );
 
     const other = await copyOf(dataDir);
@@ -278,12 +278,12 @@ describe('A check of a data folder', function () {
     });
     const at = (id: string | undefined) => `conversations messages ${made.tenant.id} ${id}`;
     const wanted = [
-      `changed ${at(ids[0])}: is not what the log makes`,
-      `missing ${at(ids[1])}: is not there, and the log makes it`,
-      `missing ${at(ids[2])}: is not there, and the log makes it`,
-      `surplus ${at('put-there')}: is there, and the log does not make it`,
+      `changed ${at(ids[0])}: differs from what the log produces`,
+      `missing ${at(ids[1])}: is missing, although the log produces it`,
+      `missing ${at(ids[2])}: is missing, although the log produces it`,
+      `surplus ${at('put-there')}: exists, although the log does not produce it`,
       `unreadable ${at(ids[3])}: cannot be read`,
-      `not_indexed ${at(ids[4])}: is not found by what it says`,
+      `not_indexed ${at(ids[4])}: is not found through an index by its own values`,
     ];
     expect((await faultsOf(folder)).toSorted()).to.deep.equal(wanted.toSorted());
     const { code, stdout } = await command(folder, 'compare-read-models', '--projection', 'conversations');
@@ -301,9 +301,9 @@ describe('A check of a data folder', function () {
       db.exec(`UPDATE subscribers SET position = 'ffffffffffffffff' WHERE name = 'eraser'`);
     });
     expect(await faultsOf(folder)).to.have.members([
-      'wrong_checkpoint subscriber eraser: Its checkpoint is no place of the log.',
-      'wrong_checkpoint users: stands at a checkpoint that is no place of the log',
-      'wrong_checkpoint files: stands at a checkpoint that is no place of the log',
+      'wrong_checkpoint subscriber eraser: Its checkpoint is not a position of the log.',
+      'wrong_checkpoint users: has a checkpoint that is not a position of the log',
+      'wrong_checkpoint files: has a checkpoint that is not a position of the log',
     ]);
   });
 
@@ -359,7 +359,7 @@ describe('A check of a data folder', function () {
     await mkdir(empty);
     for (const name of ['verify-data', 'compare-read-models']) {
       const { code, stderr } = await command(empty, name);
-      expect([code, stderr]).to.deep.equal([1, `${empty} holds no event log.\n`]);
+      expect([code, stderr]).to.deep.equal([1, `${empty} holds no event log. Check DATA_DIR.\n`]);
     }
     expect(await readdir(empty)).to.deep.equal([]);
     expect((await command(dataDir, 'compare-read-models', '--projection', 'nothing')).code).to.equal(2);
@@ -385,7 +385,7 @@ describe('A check of a data folder', function () {
     const refused = await command(folder, 'compare-read-models');
     expect([refused.code, refused.stderr]).to.deep.equal([
       1,
-      'Another comparison runs on this data folder.\n',
+      'Another comparison is running on this data folder. Wait until it has ended.\n',
     ]);
     expect(await stores()).not.to.deep.equal([]);
     held.close();

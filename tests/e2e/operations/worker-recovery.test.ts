@@ -100,7 +100,7 @@ describe('Of two processes, the one that', () => {
         process.kill((pidsOf(server).get(place) ?? []).at(-1) ?? 0, 'SIGKILL');
         await eventually('it serves again', () => listensOf(server, place) > listened, 60_000);
         const took = performance.now() - began;
-        const died = timesOf(server, place, 'a process ended; it is started again').at(-1) ?? 0;
+        const died = timesOf(server, place, 'a process ended; it is restarted').at(-1) ?? 0;
         rounds.push({ took, pause: (startsOf(server, place).at(-1) ?? 0) - died, bare });
         ended.abort();
         await Promise.all(reading);

@@ -222,7 +222,7 @@ describe('Webhooks by HTTPS', () => {
       const [failed] = await ofStatus(tenant.admin, hook.id, 'failed', 1);
       expect(failed, moved.join()).to.deep.include({ id, attempts: 2, response_code: null });
       expect(failed?.last_error)
-        .to.match(/address that is not called/)
+        .to.match(/address that must not be called/)
         .and.not.to.match(/\d\.\d/);
       expect(receiver.received).to.have.length(1);
       const asked = names.asked.length;

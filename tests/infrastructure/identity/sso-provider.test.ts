@@ -231,13 +231,13 @@ describe('The OpenID Connect adapter', () => {
     const provider = adapter({ timeoutMs: 200 });
     const late = settings({ issuer: silent.origin, key: 'silent' });
     const began = performance.now();
-    expect(await unavailableWith(provider.start(late, REDIRECT))).to.contain('out of reach');
+    expect(await unavailableWith(provider.start(late, REDIRECT))).to.contain('cannot be reached');
     expect(performance.now() - began, 'without the option it is ten seconds').to.be.lessThan(9000);
 
     const patient: Fetch = (url, init) =>
       url.endsWith('/token') ? fetch(`${silent.origin}/token`, init) : watched(url, init);
     const { finish } = await whole(adapter({ fetch: patient, timeoutMs: 2000 }));
-    expect(await unavailableWith(finish())).to.contain('out of reach');
+    expect(await unavailableWith(finish())).to.contain('cannot be reached');
   });
 
   it('has one deadline for all its requests', async () => {
@@ -261,7 +261,7 @@ describe('The OpenID Connect adapter', () => {
           ? Promise.resolve(new Response('no', { status: 502 }))
           : watched(url, init);
       const { finish } = await whole(adapter({ fetch: failing }));
-      expect(await unavailableWith(finish())).to.equal('the provider answers 502');
+      expect(await unavailableWith(finish())).to.equal('the provider answered 502');
     }
   });
 
@@ -280,7 +280,7 @@ describe('The OpenID Connect adapter', () => {
       const attempt = from.startsWith('/.well')
         ? provider.start(settings(), REDIRECT)
         : whole(provider).then(({ finish }) => finish());
-      expect(await unavailableWith(attempt)).to.equal('the provider answers 307');
+      expect(await unavailableWith(attempt)).to.equal('the provider answered 307');
       expect(new Set(modes)).to.deep.equal(new Set(['manual']));
     }
   });
@@ -305,7 +305,7 @@ describe('The OpenID Connect adapter', () => {
         }),
       );
     const attempt = adapter({ fetch: speaking }).start(settings({ issuer: general }), REDIRECT);
-    expect(await unavailableWith(attempt)).to.contain('another one than configured');
+    expect(await unavailableWith(attempt)).to.contain('not the configured one');
   });
 
   it('sends a browser only to a web page', async () => {
