@@ -12,7 +12,7 @@ const HELP = `npm run -s verify -- --export events.ndjson [options]
 or packed:  node verify.mjs --export events.ndjson [options]
 
   --export FILE        lines of GET /audit/events; - reads standard input
-  --proof FILE         answer of GET /audit/proof; fetched with Accept: application/x-ndjson, it also names the streams
+  --proof FILE         answer of GET /audit/proof; as NDJSON (Accept: application/x-ndjson) it also tells which stream differs
   --heads FILE         heads that AUDIT_HEADS received: each is checked, and the proof must not be older
   --public-key KEY     base64, or a file in PEM; needed with --proof and --heads
   --not-before INSTANT fails if the newest head was signed before this time

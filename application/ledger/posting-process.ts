@@ -216,10 +216,7 @@ export class PostingProcess extends WithDeps<{
       const { answer, closed } = this.#answerAndClose(tenantId, state, started.at, cause);
       // The caller waits for the close only after a refusal; `postingFinisher` closes entries left open.
       const ended = closed.catch((error: unknown) =>
-        this.deps.logger.warn(
-          { err: error, entry: state.id },
-          'a posting could not be closed; it is closed later',
-        ),
+        this.deps.logger.warn({ err: error, entry: state.id }, 'a posting is closed later'),
       );
       const given = await answer;
       if (given.event.type === 'PostingRefused') await ended;

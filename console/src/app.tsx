@@ -42,7 +42,7 @@ export const start = async (): Promise<unknown> => {
     if (audienceOf(getSessions()) !== NOBODY) await prepare();
     return undefined;
   } catch (error) {
-    return error instanceof ApiError ? error : new Error('The sign-in was not completed. Start again.');
+    return error instanceof ApiError ? error : new Error('The sign-in was not completed. Try again.');
   }
 };
 

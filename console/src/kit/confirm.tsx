@@ -85,7 +85,7 @@ const ConfirmDialog = ({ question, onClose }: { question: Question; onClose: () 
         {typed === undefined ? null : (
           <div className="field">
             <label htmlFor={id}>
-              Type <code>{typed}</code> to go on
+              Type <code>{typed}</code> to continue
             </label>
             <input
               id={id}

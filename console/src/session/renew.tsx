@@ -18,7 +18,8 @@ const Renew = ({ session }: { session: Session }) => (
   <Dialog title="Your session has ended">
     <div className="stack">
       <p className="muted">
-        Sign in again as <strong>{session.email}</strong> to go on where you are. Nothing on the page is lost.
+        Sign in again as <strong>{session.email}</strong> to continue where you are. Nothing on the page is
+        lost.
       </p>
       <Ways session={session} />
     </div>
@@ -112,7 +113,7 @@ const RenewImpersonation = ({ session }: { session: TenantSession }) => {
   const { platform } = useSessions();
   return (
     <Form
-      submit="Go on for another hour"
+      submit="Continue for another hour"
       onSubmit={async (values) => {
         if (platform === undefined) return signOut('tenant');
         const { token } = await clientOf(platform).post('/super/impersonate/{tenant_id}', {

@@ -87,7 +87,7 @@ const PartnerForm = () => (
       required
       autoComplete="off"
       rows={4}
-      hint="The hosting portal gives it, and it is valid for five minutes. The portal can also open /console/partner#assertion=…"
+      hint="The hosting portal issues it, and it is valid for five minutes. The portal can also open /console/partner#assertion=…"
     />
   </Form>
 );

@@ -23,7 +23,7 @@ export class Boundary extends Component<{ readonly children: ReactNode }, State>
           Try again
         </Button>
         <Button size="small" onClick={() => location.reload()}>
-          Load the Console anew
+          Reload the Console
         </Button>
       </Problem>
     );

@@ -97,7 +97,7 @@ export const EnterTenant = ({ platform, tenantId, onClose }: EnterProps) => {
         }}
       >
         <p>
-          You act as the tenant’s oldest admin for one hour. Every request, reading too, is a line in the
+          You act as the tenant’s oldest admin for one hour. Every request, also a read, is recorded in the
           tenant’s activity log with your e-mail.
         </p>
         <TextField name="reason" label="Reason" hint="Kept in that log, for the tenant to read." autoFocus />

@@ -36,12 +36,12 @@ describe('Administration in the Console', () => {
     await page.getByRole('button', { name: 'Deactivate' }).click();
     await row.getByText('deactivated').waitFor();
     await row.getByRole('button').click();
-    await page.getByRole('menuitem', { name: 'Forget for good' }).click();
-    const forget = page.getByRole('dialog').getByRole('button', { name: 'Forget for good' });
+    await page.getByRole('menuitem', { name: 'Erase permanently' }).click();
+    const forget = page.getByRole('dialog').getByRole('button', { name: 'Erase permanently' });
     expect(await forget.isDisabled()).to.equal(true);
     await page.getByRole('dialog').getByRole('textbox').fill(mail);
     await forget.click();
-    await page.getByText('The person is forgotten.').waitFor();
+    await page.getByText('The person was erased.').waitFor();
   }).timeout(60_000);
 
   it('makes an API token, shows its secret once, and revokes it', async () => {

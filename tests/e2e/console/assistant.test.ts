@@ -85,7 +85,7 @@ describe('The assistant page', function () {
     const answers = [
       [503, 'unavailable', /does not answer at the moment/],
       [503, 'embedding_model_unavailable', /without its language index/],
-      [409, 'assistant_upstream_unexpected', /answered something that is no answer/],
+      [409, 'assistant_upstream_unexpected', /sent an invalid answer/],
     ] as const;
     for (const [status, error, advice] of answers) {
       // The client retries a 503: each retry gets the same answer.

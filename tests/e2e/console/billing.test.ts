@@ -103,7 +103,7 @@ describe('The billing pages', () => {
     await page.getByLabel('Messages sent, retail').fill('3');
     await save.click();
     await page.getByText('conflict').waitFor();
-    await page.getByRole('button', { name: 'Load the present card' }).click();
+    await page.getByRole('button', { name: 'Load the current card' }).click();
     await page.getByRole('heading', { name: 'Version 3' }).waitFor();
     expect(await page.getByLabel('Messages sent, retail').inputValue()).to.equal('');
   }).timeout(60_000);
@@ -156,7 +156,7 @@ describe('The billing pages', () => {
     await make(`${customer.id}-2`);
     await page.getByRole('button', { name: 'Issue' }).click();
     await dialog.getByRole('button', { name: 'Issue the invoice' }).click();
-    await page.getByText('The billing system has it.').waitFor();
+    await page.getByText('The billing system has received it.').waitFor();
     await page.getByRole('link', { name: 'Invoices' }).click();
     await page.getByRole('combobox', { name: 'State' }).selectOption('void');
     await page.getByRole('gridcell', { name: `${customer.id}-1` }).waitFor();

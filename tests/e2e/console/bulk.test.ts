@@ -83,7 +83,7 @@ describe('The bulk pages', () => {
     expect(await flawsOf(page)).to.deep.equal([]);
     await page.getByRole('button', { name: 'Commit' }).click();
     const dialog = page.getByRole('dialog', { name: 'Edit 2 records?' });
-    await dialog.getByText('It cannot be stopped once it has begun.').waitFor();
+    await dialog.getByText('It cannot be stopped once it has started.').waitFor();
     expect(await flawsOf(page)).to.deep.equal([]);
     await dialog.getByRole('button', { name: 'Edit 2 records' }).click();
     await page.getByText('It is done: 2 records of 2 were changed.').waitFor();

@@ -37,7 +37,7 @@ describe('The message pages', () => {
     await dialog.getByLabel('Find people').fill('ben');
     await dialog.getByRole('checkbox', { name: /^Ben/ }).check();
     expect(await flawsOf(page)).to.deep.equal([]);
-    await dialog.getByRole('button', { name: 'Begin' }).click();
+    await dialog.getByRole('button', { name: 'Start' }).click();
     await page.getByRole('heading', { level: 2, name: 'Ben' }).waitFor();
 
     await box(page).pressSequentially('Hello @be');

@@ -91,7 +91,7 @@ describe('The overview of the Console', () => {
       .to.be.greaterThan(0)
       .and.at.most(5 * seconds + 5);
     await page.getByRole('button', { name: 'Pause' }).click();
-    await page.getByRole('button', { name: 'Go on' }).waitFor();
+    await page.getByRole('button', { name: 'Resume' }).waitFor();
     await page.unrouteAll({ behavior: 'ignoreErrors' });
   }).timeout(90_000);
 });

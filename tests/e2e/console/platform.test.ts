@@ -62,7 +62,7 @@ describe('The platform’s pages of the Console', () => {
     await page.getByRole('button', { name: 'Rebuild notifications' }).click();
     expect(await flawsOf(page)).to.deep.equal([]);
     await page.getByRole('dialog').getByRole('button', { name: 'Rebuild' }).click();
-    await page.getByText(/notifications is being built as/).waitFor();
+    await page.getByText(/notifications is being rebuilt as/).waitFor();
     const subscribers = page.getByRole('grid', { name: 'Subscribers' });
     await subscribers.getByText('mention-notifier').waitFor();
     expect(await flawsOf(page)).to.deep.equal([]);
@@ -90,7 +90,7 @@ describe('The platform’s pages of the Console', () => {
     await signInPlatform(page);
     await page.getByRole('alert').getByText('no such field').waitFor();
     await page.getByRole('alert').getByRole('button', { name: 'Try again' }).click();
-    await page.getByText('stopped is taken up again.').waitFor();
+    await page.getByText('stopped is resumed.').waitFor();
     expect(tried).to.deep.equal([{ tenant: 'stopped' }]);
   }).timeout(60_000);
 

@@ -83,7 +83,7 @@ const ApiTokens = () => {
           ask={{
             title: `Revoke ${name}?`,
             consequence:
-              'Programs that use it are refused from the next request on. It stays in the list for audit and cannot be taken up again.',
+              'Programs that use it are refused from the next request on. The token stays in the list for audit and cannot be activated again.',
             action: 'Revoke the token',
             run: () => revoke.mutateAsync(id),
           }}
@@ -96,7 +96,7 @@ const ApiTokens = () => {
   return (
     <Page
       title="API tokens"
-      about="For programs that call the API. A token belongs to the tenant and can do what its scopes say."
+      about="For programs that call the API. A token belongs to the tenant and can do what its scopes allow."
       actions={
         <Button tone="primary" onClick={() => setMinting(true)}>
           <KeyRound size={16} aria-hidden />

@@ -114,7 +114,7 @@ const Actions = ({ extension: { ext_id, name, state } }: { extension: Extension 
         ask={{
           title: `Uninstall ${name}?`,
           consequence:
-            'Its tokens are refused at once, and it is gone from the list. Records that it wrote stay.',
+            'Its tokens are refused at once, and it disappears from the list. Records that it wrote stay.',
           action: 'Uninstall',
           run: () => uninstall.mutateAsync(),
         }}
@@ -151,14 +151,14 @@ const Install = ({ onClose }: { onClose: () => void }) => {
         name="ext_id"
         label="Id"
         required
-        hint="Of its manifest: lower-case letters, digits, . _ -"
+        hint="From its manifest: lower-case letters, digits, . _ -"
       />
       <TextField name="version" label="Version" required maxLength={64} />
       <TextField
         name="url"
         label="Address"
         type="url"
-        hint="Where it is loaded from (https), if it has one."
+        hint="The https address from which it is loaded, if there is one."
       />
       <ScopesField />
     </DialogForm>

@@ -79,7 +79,7 @@ const Users = () => {
           rowKey={({ id }) => id}
           columns={columns}
           onOpen={setEdited}
-          empty={<Empty title="Nobody yet" />}
+          empty={<Empty title="No users yet" />}
         />
       </Card>
       {isAdding ? <AddUser onClose={() => setAdding(false)} /> : null}
@@ -110,7 +110,7 @@ const UserActions = ({ user, onEdit, onLink }: ActionsProps) => {
   );
   const forget = useAction((client) => client.post('/api/v1/tenant/users/{id}/forget', { params: path }), {
     invalidates,
-    done: 'The person is forgotten.',
+    done: 'The person was erased.',
   });
   const reset = useAction((client) =>
     client.post('/api/v1/tenant/users/{id}/password-reset', { params: path }),
@@ -123,7 +123,7 @@ const UserActions = ({ user, onEdit, onLink }: ActionsProps) => {
         ask={{
           title: `Make a link for a new password of ${name}?`,
           consequence:
-            'The link can be used once. A link made before stops working. Sessions end when the password is set.',
+            'The link can be used once. An earlier link stops working. Sessions end when the password is set.',
           action: 'Make the link',
           tone: 'primary',
           run: async () => {
@@ -157,12 +157,12 @@ const UserActions = ({ user, onEdit, onLink }: ActionsProps) => {
             ask={{
               title: `Forget ${name}?`,
               consequence: `Name and e-mail are erased everywhere, also from the log and from backups that are restored. The account is deactivated. This cannot be undone.`,
-              action: 'Forget for good',
+              action: 'Erase permanently',
               typed: user.email,
               run: () => forget.mutateAsync(),
             }}
           >
-            Forget for good
+            Erase permanently
           </ConfirmItem>
         </>
       )}

@@ -39,7 +39,7 @@ export default function Assistant() {
   return (
     <Page
       title="Assistant"
-      about="Answers from this tenant’s records and text files alone, with their sources. The conversation is kept in this page and nowhere else."
+      about="Answers only from this tenant’s records and text files, with their sources. The conversation is kept in this page only."
       actions={
         <>
           {turns.length === 0 ? null : <Button onClick={() => change(() => [])}>New conversation</Button>}
@@ -53,7 +53,7 @@ export default function Assistant() {
             <Empty title="Ask something">
               <p>
                 For example what was promised to a customer, or when something is due. Answers quote their
-                sources; where nothing certain is found, it says so.
+                sources; if nothing certain is found, the answer says so.
               </p>
             </Empty>
           ) : (
@@ -143,11 +143,11 @@ const adviceFor = (error: unknown): string => {
     case 'embedding_model_unavailable':
       return 'The server runs without its language index. Its operator can switch it on.';
     case 'assistant_upstream_unexpected':
-      return 'The language model answered something that is no answer. Nothing is lost.';
+      return 'The language model sent an invalid answer. Ask again.';
     case 'unavailable':
       return 'The language model does not answer at the moment.';
     case 'rate_limited':
-      return 'Many questions run at the same time. Wait a moment.';
+      return 'Too many questions are running. Wait a moment and ask again.';
     default:
       return '';
   }
@@ -188,13 +188,13 @@ const Backfill = () => {
       ask={{
         title: 'Read all records and files?',
         consequence:
-          'Needed once, when the tenant has got the assistant, and after changed labels: later changes come in by themselves. It may take minutes and goes on if you leave the page.',
+          'Needed once, after the assistant was switched on, and again after labels were changed. Other changes are read automatically. It may take minutes and continues if you leave the page.',
         action: 'Read them',
         tone: 'primary',
         run: async () => {
           const { added, updated, skipped } = await backfill.mutateAsync();
           toast(
-            `${added.toLocaleString()} sources added, ${updated.toLocaleString()} updated, ${skipped.toLocaleString()} as they were or no text.`,
+            `${added.toLocaleString()} sources added, ${updated.toLocaleString()} updated, ${skipped.toLocaleString()} unchanged or without text.`,
           );
         },
       }}

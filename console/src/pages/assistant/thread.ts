@@ -30,7 +30,7 @@ export const useThread = (): [
     // A question that was pending when the page was left can be asked again.
     return kept.map((turn) =>
       turn.reply === undefined && turn.error === undefined
-        ? { ...turn, error: new Error('You left the page before the answer came.') }
+        ? { ...turn, error: new Error('You left the page before the answer arrived.') }
         : turn,
     );
   });

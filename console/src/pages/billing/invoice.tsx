@@ -49,7 +49,7 @@ export default function InvoicePage() {
     >
       {data.last_error === undefined ? null : (
         <div className="problem" role="status">
-          <strong>The billing system has not taken it: {data.last_error}</strong>
+          <strong>The billing system did not accept it: {data.last_error}</strong>
         </div>
       )}
       <Card>
@@ -62,7 +62,7 @@ export default function InvoicePage() {
               <Count
                 of={data.revision}
                 to={`/billing/invoices?${new URLSearchParams({ customer: data.customer.id })}`}
-                label="the revisions of it"
+                label="its revisions"
               />
             ),
             'Rate card': <Link href="/billing/prices">Version {data.rate_card_version}</Link>,
@@ -86,9 +86,9 @@ export default function InvoicePage() {
         />
       </Card>
       <p className="small muted">
-        The page to print is for the customer: it has retail amounts and nothing of wholesale or margin. The{' '}
-        <Link href={`/billing/customers/${data.customer.id}${rangeQuery(data.window)}`}>statement</Link> of
-        the same window also shows later usage.
+        The printable page is for the customer: it has retail amounts, but no wholesale amounts and no margin.
+        The <Link href={`/billing/customers/${data.customer.id}${rangeQuery(data.window)}`}>statement</Link>{' '}
+        of the same window also shows later usage.
       </p>
     </Page>
   );
@@ -99,9 +99,9 @@ const storyOf = ({ state }: Invoice): string => {
     case 'generated':
       return 'It is frozen and not issued yet.';
     case 'issuing':
-      return 'The billing system does not answer yet. The server tries again by itself.';
+      return 'The billing system has not answered yet. The server retries automatically.';
     case 'issued':
-      return 'The billing system has it.';
+      return 'The billing system has received it.';
     case 'void':
       return 'It is void; its window is free for another invoice.';
     default:
@@ -141,7 +141,7 @@ const Decide = ({ invoice: { id, number, state } }: { invoice: Invoice }) => {
         ask={{
           title: `Issue ${number}?`,
           consequence:
-            'It is handed to the billing system. Once that has it, it cannot be voided any more. While the billing system does not answer, the server tries again by itself.',
+            'It is sent to the billing system. Once the billing system has received it, it cannot be voided any more. While the billing system does not answer, the server retries automatically.',
           action: 'Issue the invoice',
           tone: 'primary',
           run: () => issue.mutateAsync(),

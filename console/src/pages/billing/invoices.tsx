@@ -59,7 +59,7 @@ const COLUMNS: readonly Column<Invoice>[] = [
     to: pathOf,
   }),
   { key: 'state', title: 'State', min: 110, grow: 0, cell: InvoiceState },
-  ago('made', 'Made', ({ generated_at }) => generated_at),
+  ago('made', 'Created', ({ generated_at }) => generated_at),
 ];
 
 /** Frozen invoices of all states, newest first. */
@@ -81,7 +81,7 @@ export default function Invoices() {
   return (
     <Page
       title="Invoices"
-      about="An invoice is frozen when it is made. Until it is issued it can be voided, and its window is free again."
+      about="An invoice is frozen when it is made. Until it is issued it can be voided, which frees its window again."
       actions={
         <Button tone="primary" onClick={() => setMaking(true)}>
           New invoice
@@ -106,7 +106,7 @@ export default function Invoices() {
           onOpen={(invoice) => navigate(pathOf(invoice))}
           empty={
             <Empty title={filters.isAny ? 'No invoice matches these filters' : 'No invoices yet'}>
-              <p>{filters.isAny ? 'Take a filter away to see more.' : 'Make one from a statement.'}</p>
+              <p>{filters.isAny ? 'Remove a filter to see more.' : 'Make one from a statement.'}</p>
             </Empty>
           }
         />

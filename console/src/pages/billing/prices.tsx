@@ -33,7 +33,7 @@ export default function Prices() {
   return (
     <Page
       title="Rate card"
-      about="Wholesale is what you pay, retail what your customers pay. Everything that is not invoiced yet is priced with the present card; invoices keep the prices that they were made with."
+      about="Wholesale is what you pay, retail what your customers pay. Everything that is not invoiced yet is priced with the current card; existing invoices keep their prices."
     >
       <BillingLinks at="/billing/prices" />
       {data === undefined ? (
@@ -81,7 +81,7 @@ const Editor = ({ card, reload }: { card: RateCard; reload: () => void }) => {
           required
           maxLength={3}
           defaultValue={card.currency}
-          hint="It cannot change while there are invoices in another one."
+          hint="It cannot be changed while there are invoices in another currency."
         />
         <section className="scroll-x" aria-label="Prices" tabIndex={0}>
           <table className="figures billing-rates">
@@ -108,15 +108,17 @@ const Editor = ({ card, reload }: { card: RateCard; reload: () => void }) => {
           </table>
         </section>
         <p className="small muted">
-          Prices are in minor units, with up to six decimal places: 12.5 is 0.125 of a unit with two. A meter
+          Prices are in minor units, with up to six decimal places: 12.5 cents are 0.125 euros. A meter
           without prices is not priced.
         </p>
         {isOutdated ? (
           <div className="row">
             <Button size="small" onClick={reload}>
-              Load the present card
+              Load the current card
             </Button>
-            <span className="small">Somebody else has saved one; what you typed here is lost then.</span>
+            <span className="small">
+              Another user has saved a newer card. Loading it discards what you typed here.
+            </span>
           </div>
         ) : null}
       </Form>
@@ -153,7 +155,7 @@ const bodyOf = (values: FormValues): Body => {
     const [wholesale, retail, included] = PARTS.map((part) => values.optional(`rates.${meter}.${part}`));
     if (wholesale === undefined && retail === undefined && included === undefined) return [];
     if (wholesale === undefined || retail === undefined)
-      throw new RangeError(`${METERS[meter]} needs a wholesale and a retail price; 0 is one.`);
+      throw new RangeError(`${METERS[meter]} needs a wholesale and a retail price; each may be 0.`);
     return [
       [meter, { wholesale, retail, ...(included === undefined ? {} : { included: Number(included) }) }],
     ];

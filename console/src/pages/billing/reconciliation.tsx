@@ -58,7 +58,7 @@ export default function ReconciliationPage() {
   return (
     <Page
       title="Reconciliation"
-      about="The sums of the statements: what is invoiced plus what is not yet."
+      about="The sums of the statements: amounts that are invoiced plus amounts that are not invoiced yet."
       actions={
         <Download
           name="reconciliation.csv"
@@ -144,7 +144,7 @@ const Months = ({ currency }: { currency: string }) => {
   return (
     <Card title={title}>
       <Chart
-        label={`Retail amounts by month that are invoiced and not invoiced, and the margin. In all ${text}.`}
+        label={`Retail amounts by month, invoiced and not invoiced, and the margin. In total ${text}.`}
         months
         x={months.map(({ from }) => Date.parse(`${from}T00:00:00Z`) / 1000)}
         series={[
@@ -189,7 +189,7 @@ const Buckets = ({ read, currency, range, scope }: BucketsProps) => {
     },
     {
       key: 'share',
-      title: 'Retail beside the others',
+      title: 'Retail compared',
       min: 150,
       cell: ({ retail }) => (
         <div className="billing-share">

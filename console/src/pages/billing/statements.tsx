@@ -87,7 +87,7 @@ export default function Statements() {
           onOpen={(each) => navigate(pathOf(each))}
           empty={
             <Empty title="No customers in this window">
-              <p>A tenant is your customer once the platform has given it to you.</p>
+              <p>A tenant is your customer once the platform has assigned it to you.</p>
             </Empty>
           }
         />

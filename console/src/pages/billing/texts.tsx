@@ -18,7 +18,7 @@ export default function Texts() {
   return (
     <Page
       title="Texts of invoices"
-      about="Templates for the name and the description of each line. Invoices keep the texts that they were made with."
+      about="Templates for the name and the description of each line. Existing invoices keep their texts."
     >
       <BillingLinks at="/billing/texts" />
       <Card>

@@ -52,7 +52,7 @@ export default function Usage() {
       about={
         meter === 'active_users'
           ? 'The first event of each person in the window.'
-          : 'The events that were counted, in the order of the customer’s log. They are as they were written: nothing can be added, changed or taken away.'
+          : 'The events that were counted, in the order of the customer’s log. They are stored unchanged: none can be added, changed or removed.'
       }
       crumbs={[
         [`/billing${rangeQuery(range)}`, 'Statements'],

@@ -115,7 +115,7 @@ const Composer = ({ entities }: { entities: readonly Entity[] }) => {
       <Choices
         legend="Which records"
         options={[
-          ['filter', 'All that a filter selects'],
+          ['filter', 'All records that a filter selects'],
           ['ids', 'A list of ids'],
         ]}
         value={selects}
@@ -129,7 +129,7 @@ const Composer = ({ entities }: { entities: readonly Entity[] }) => {
           label="Ids"
           required
           rows={6}
-          hint={`Pasted from anywhere, with spaces, commas or line breaks between them; at most ${MAX_IDS.toLocaleString()}.`}
+          hint={`Paste ids, separated by spaces, commas or line breaks; at most ${MAX_IDS.toLocaleString()}.`}
         />
       )}
       <Choices legend="What to do" options={OPERATIONS} value={operation} onChange={setOperation} />
@@ -137,7 +137,7 @@ const Composer = ({ entities }: { entities: readonly Entity[] }) => {
       {operation === 'transition' ? <Transition entity={entity} /> : null}
       {operation === 'delete' ? (
         <p className="muted">
-          The preview also counts what references delete or clear beside the selected records.
+          The preview also counts other records that are deleted or changed through references.
         </p>
       ) : null}
     </Form>

@@ -49,7 +49,7 @@ const COLUMNS: readonly Column<Session>[] = [
       return text === '' ? null : <Link href={pathOf(session)}>{text}</Link>;
     },
   },
-  ago('created', 'Made', ({ created_at }) => created_at),
+  ago('created', 'Created', ({ created_at }) => created_at),
 ];
 
 /** Bulk sessions of all admins; sessions under way are read again every two seconds. */
@@ -79,7 +79,7 @@ export default function Sessions() {
           onOpen={(session) => navigate(pathOf(session))}
           empty={
             <Empty title="No bulk operation yet">
-              <p>Begin one: nothing is changed before you have seen its preview.</p>
+              <p>Create one: nothing is changed before you have seen its preview.</p>
             </Empty>
           }
         />

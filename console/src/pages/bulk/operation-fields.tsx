@@ -63,7 +63,7 @@ export const Edits = ({ fields, edits, onChange }: EditsProps) => {
                   checked={clears}
                   onChange={({ target }) => set(key, { clears: target.checked })}
                 />
-                Take the value away
+                Remove the value
               </label>
             )}
             <IconButton

@@ -6,7 +6,7 @@ export type Entity = components['schemas']['Entity'];
 
 const STATUSES = {
   previewed: { text: 'Preview', tone: 'info' },
-  committing: { text: 'Under way', tone: 'warn' },
+  committing: { text: 'Running', tone: 'warn' },
   committed: { text: 'Done', tone: 'ok' },
   errored: { text: 'Interrupted', tone: 'danger' },
   cancelled: { text: 'Cancelled', tone: 'neutral' },

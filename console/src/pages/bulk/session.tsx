@@ -67,11 +67,11 @@ const storyOf = ({ status, preview, result }: Session): string => {
     case 'previewed':
       return 'A preview: nothing is changed yet.';
     case 'committing':
-      return 'It is under way. You can leave this page; the work goes on.';
+      return 'It is running. You can leave this page; the work continues.';
     case 'committed':
       return `It is done: ${rowsText(result?.succeeded ?? 0)} of ${preview.total_resolved.toLocaleString()} were changed.`;
     case 'errored':
-      return `A store could not be reached: ${rowsText(result?.not_processed ?? 0)} were not reached. What was changed stays changed.`;
+      return `A store was unavailable: ${rowsText(result?.not_processed ?? 0)} were not processed. Changes that were made stay.`;
     case 'cancelled':
       return 'It was cancelled; nothing was changed.';
     default:
@@ -132,11 +132,11 @@ const Decide = ({ session }: { session: Session }) => {
             <>
               <p>
                 {rowsText(preview.would_succeed)} of <strong>{entity_name}</strong> {what}
-                {beside === 0 ? '' : `, and references delete or clear ${rowsText(beside)} beside them`}. Each
-                is checked again and told to webhooks and posting rules like a single change.
+                {beside === 0 ? '' : `, and ${rowsText(beside)} are deleted or changed through references`}.
+                Each is checked again and sent to webhooks and posting rules like a single change.
               </p>
               {stays(preview)}
-              <p>It cannot be stopped once it has begun.</p>
+              <p>It cannot be stopped once it has started.</p>
             </>
           ),
           action: `${verb} ${rowsText(preview.would_succeed)}`,
@@ -226,7 +226,7 @@ const factsOf = (session: Session, nameOf: (id: string) => string) => {
         <ul>
           {op_params.fields.map(({ field_key, new_value }) => (
             <li key={field_key}>
-              <code>{field_key}</code>: {new_value === null ? <i>taken away</i> : valueText(new_value)}
+              <code>{field_key}</code>: {new_value === null ? <i>removed</i> : valueText(new_value)}
             </li>
           ))}
         </ul>
@@ -249,7 +249,7 @@ const Cascade = ({ session: { preview, result } }: { session: Session }) => {
   const cascade = result?.cascade_applied ?? preview.cascade_summary;
   if (cascade === undefined || cascade.total === 0) return null;
   return (
-    <Card title={`${rowsText(cascade.total)} beside them, by references`} flush>
+    <Card title={`${rowsText(cascade.total)} through references`} flush>
       <ul className="feed">
         {cascade.by_entity.map(({ entity_name, action, count }) => (
           <li key={`${entity_name} ${action}`}>

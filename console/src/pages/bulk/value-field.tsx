@@ -12,7 +12,7 @@ interface ValueProps {
 
 const HINTS: { readonly [type in EntityField['type']]?: string } = {
   decimal: 'Decimal digits with a point, like 120.50.',
-  datetime: 'In your time zone; kept in UTC.',
+  datetime: 'In your time zone; stored in UTC.',
   reference: 'The id of a record.',
   user: 'The id of a person.',
   json: 'A JSON value.',
@@ -89,7 +89,7 @@ export const typedValue = ({ type, label }: EntityField, text: string): unknown 
       try {
         return JSON.parse(text);
       } catch {
-        throw new RangeError(`The value of ${label} is no JSON.`);
+        throw new RangeError(`The value of ${label} is not valid JSON.`);
       }
     case 'reference':
     case 'user':

@@ -28,7 +28,7 @@ export const EventDetail = ({ event }: { event: AuditEvent }) => {
                   ),
                   Causation: story.causationId && <Copied text={story.causationId} what="causation" />,
                   Trace: story.trace && <Copied text={story.trace} what="trace" />,
-                  'The books then': (
+                  'The ledger then': (
                     <Link href={`/ledger?as_of_position=${encodeURIComponent(event.position)}`}>
                       Reports as of this position
                     </Link>
@@ -52,8 +52,8 @@ export const EventDetail = ({ event }: { event: AuditEvent }) => {
                   }}
                 />
                 <p className="small muted">
-                  The hash is over these texts exactly as they are stored, with personal texts sealed.{' '}
-                  <Link href="/events/verification">How to verify them</Link>
+                  The hash is computed over these texts exactly as they are stored, with personal texts
+                  sealed. <Link href="/events/verification">How to verify them</Link>
                 </p>
                 <Json value={event.sealed} open={1} />
               </>
@@ -67,7 +67,7 @@ export const EventDetail = ({ event }: { event: AuditEvent }) => {
 
 const EventData = ({ event: { data } }: { event: AuditEvent }) =>
   data === null ? (
-    <p className="problem">The data of this event is damaged. Verification names the place.</p>
+    <p className="problem">The data of this event is damaged. Run the verification for details.</p>
   ) : (
     <Json value={data} open={3} />
   );

@@ -91,7 +91,7 @@ export default function Explorer() {
   return (
     <Page
       title="Events"
-      about="Everything that happened in this tenant, as it is stored. An event leads to its stream, its causes and the state that it made."
+      about="Everything that happened in this tenant, as it is stored. An event leads to its stream, its causes and the state after it."
     >
       <EventLinks at="/events" />
       <Filters label="Filters of the events" of={filters}>
@@ -122,7 +122,7 @@ const Past = ({ filters }: { filters: ReturnType<typeof useFilters<(typeof NAMES
         rows={rows}
         empty={
           <Empty title="No event matches these filters">
-            <p>Names are exact: a type reads like RecordCreated, a stream like tenant.record-id.</p>
+            <p>Names must be exact: for example the type RecordCreated or the stream tenant.record-id.</p>
           </Empty>
         }
       />
@@ -180,7 +180,7 @@ const Tail = ({ events, place }: { events: readonly AuditEvent[]; place: string 
         <>
           <span className="small muted" aria-live="polite">
             {state.kind === 'waiting'
-              ? 'The server does not answer; tried again.'
+              ? 'The server does not answer; retrying.'
               : isPaused
                 ? 'Paused'
                 : 'Following'}

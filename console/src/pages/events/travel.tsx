@@ -22,10 +22,10 @@ export default function Travel() {
   return (
     <Page
       title="Time travel"
-      about="What anything looked like at any moment, from its own events. The page of a record or an entry leads here as well."
+      about="What a record, a draft or a user looked like at any moment, from its own events. The pages of records and entries lead here as well."
     >
       <EventLinks at="/time-travel" />
-      <Card title="Show a thing as it was">
+      <Card title="Show a past state">
         <Form
           submit="Show it"
           onSubmit={async (values) => {
@@ -36,22 +36,17 @@ export default function Travel() {
           }}
         >
           <SelectField name="kind" label="Kind" options={KINDS} />
-          <TextField
-            name="id"
-            label="Id"
-            required
-            hint="As it is in the address of its page, or in an event."
-          />
+          <TextField name="id" label="Id" required hint="From the address of its page, or from an event." />
           <TextField
             name="at"
             label="Moment"
             type="datetime-local"
             step={1}
-            hint="Left empty: as it is now."
+            hint="Leave it empty for the current state."
           />
         </Form>
       </Card>
-      <Card title="The books as they were">
+      <Card title="The ledger as it was">
         <p>
           Add <code>as_of_position</code> to the address of a report of the ledger, with the position of an
           event: entries that were recorded later are then left out, whatever their date. The page of an event

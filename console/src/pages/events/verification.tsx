@@ -34,7 +34,7 @@ export default function Verification() {
         title="Signed head"
         actions={
           <Button size="small" onClick={() => void proof.refetch()}>
-            Sign the present state
+            Sign the current state
           </Button>
         }
       >
@@ -72,8 +72,8 @@ export default function Verification() {
           </li>
           <li>
             <p>
-              Get the public key from the operator by another way than this page, for example on paper: a key
-              from the server that is checked proves nothing.
+              Get the public key from the operator in another way than from this page, for example on paper: a
+              key from the server that is checked proves nothing.
             </p>
           </li>
           <li>

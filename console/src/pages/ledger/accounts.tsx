@@ -125,7 +125,7 @@ export default function Accounts() {
           rowKey={({ code }) => code}
           empty={
             <Empty title="No accounts yet">
-              <p>Entries are posted to accounts. Open the first one, for example 1000 “Cash”.</p>
+              <p>Entries are posted to accounts. Create the first one, for example 1000 “Cash”.</p>
             </Empty>
           }
         />
@@ -193,7 +193,7 @@ const AccountDialog = ({ account, onClose }: { account: Account | undefined; onC
       <CheckField
         name="active"
         label="Active"
-        hint="Nothing new can be posted to an account that is not."
+        hint="Nothing new can be posted to an inactive account."
         defaultChecked={account?.active ?? true}
       />
     </DialogForm>

@@ -70,7 +70,7 @@ export default function Entries() {
   return (
     <Page
       title="Entries"
-      about="Every entry of the journal. What is posted stays as it is; a mistake is reversed by its mirror."
+      about="Every entry of the journal. Posted entries never change; a mistake is corrected by a mirror entry."
       crumbs={[['/ledger', 'Ledger']]}
       actions={
         <Link href="/ledger/new-entry" className="button button-primary">
@@ -100,7 +100,7 @@ export default function Entries() {
             <Empty title={filters.isAny ? 'No entry matches these filters' : 'No entries yet'}>
               <p>
                 {filters.isAny
-                  ? 'Take a filter away to see more.'
+                  ? 'Remove a filter to see more.'
                   : 'Entries are written here, by posting rules and by the API.'}
               </p>
             </Empty>

@@ -75,7 +75,7 @@ export default function Entry() {
               ask={{
                 title: 'Post this entry?',
                 consequence:
-                  'It gets the next number, counts in all reports, and can never be changed. A mistake is reversed by its mirror.',
+                  'It gets the next number, counts in all reports, and can never be changed. A mistake is corrected by a mirror entry.',
                 action: 'Post entry',
                 tone: 'primary',
                 run: () => post.mutateAsync(),
@@ -183,8 +183,8 @@ const ReverseDialog = ({ id, name, onClose }: { id: string; name: string; onClos
   return (
     <Dialog title={`Reverse ${name}?`} onClose={onClose}>
       <p>
-        Its mirror is posted at once, with the next number. Both stay in the reports and add up to nothing.
-        This cannot be undone.
+        A mirror entry is posted at once, with the next number. Both stay in the reports and cancel each other
+        out. This cannot be undone.
       </p>
       <Form
         submit="Reverse entry"
@@ -195,7 +195,7 @@ const ReverseDialog = ({ id, name, onClose }: { id: string; name: string; onClos
           navigate(`/ledger/entries/${mirror.id}`);
         }}
       >
-        <TextField name="date" label="Date of the mirror" type="date" hint="Default: today." />
+        <TextField name="date" label="Date of the mirror entry" type="date" hint="Default: today." />
         <TextField name="memo" label="Memo" maxLength={500} />
       </Form>
     </Dialog>

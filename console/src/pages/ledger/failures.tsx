@@ -83,7 +83,7 @@ export default function Failures() {
   return (
     <Page
       title="Posting failures"
-      about="Events that a rule could not be applied to. Repair the cause first, for example open the missing account; then try again."
+      about="Events to which a rule could not be applied. Fix the cause first, for example create the missing account; then try again."
       crumbs={[['/ledger', 'Ledger']]}
     >
       <LedgerLinks at="/ledger/failures" />

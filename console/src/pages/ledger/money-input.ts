@@ -15,8 +15,8 @@ export const minorOf = (text: string, currency: string): number | undefined => {
   if (found === null || part.length > places) {
     throw new RangeError(
       places === 0
-        ? `“${text}” is no amount: ${currency} has no decimal places.`
-        : `“${text}” is no amount: write it like 49.90, with at most ${places} decimal places.`,
+        ? `“${text}” is not a valid amount: ${currency} has no decimal places.`
+        : `“${text}” is not a valid amount: write it like 49.90, with at most ${places} decimal places.`,
     );
   }
   const minor = Number(`${whole}${part.padEnd(places, '0')}`);

@@ -80,7 +80,7 @@ export const RangeFields = ({ query, change, asOf = false, children }: RangeFiel
       <p className="ledger-then">
         As it stood at position <code>{query.position}</code> of the log.{' '}
         <Button size="small" onClick={() => change({ position: '' })}>
-          Show the present
+          Show the current state
         </Button>
       </p>
     )}

@@ -76,7 +76,7 @@ const RuleList = () => {
   return (
     <Page
       title="Posting rules"
-      about="A rule writes an entry when something happens. What it cannot write is under Failures."
+      about="A rule creates an entry when an event happens. Events for which it could not are under Failures."
       crumbs={[['/ledger', 'Ledger']]}
     >
       <LedgerLinks at="/ledger/rules" />
@@ -127,8 +127,8 @@ const RuleDetail = ({ id }: { id: string }) => {
             ask={{
               title: `${verb} “${data.name}”?`,
               consequence: data.active
-                ? 'Events from now on make no entries by this rule. Entries that it has made stay.'
-                : 'Events from now on make entries by this rule. Earlier ones do not.',
+                ? 'From now on, this rule creates no entries. Entries that it created stay.'
+                : 'From now on, this rule creates entries of new events. Earlier events get none.',
               action: `${verb} rule`,
               tone: data.active ? 'danger' : 'primary',
               run: () => activate.mutateAsync(!data.active),
@@ -200,7 +200,7 @@ const Preview = ({ id }: { id: string }) => {
         <Field
           name="payload"
           label="Payload"
-          hint="The JSON object that the event would carry. Nothing is written."
+          hint="The data of an example event, as a JSON object. Nothing is stored."
         >
           {(control) => (
             <textarea

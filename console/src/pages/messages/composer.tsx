@@ -53,7 +53,7 @@ export const Composer = ({ conversation, title }: { conversation: string; title:
           aria-disabled={send.isPending || text.trim() === ''}
         />
       </div>
-      <p className="small muted">Enter sends, Shift and Enter begin a line.</p>
+      <p className="small muted">Enter sends the message, Shift+Enter starts a new line.</p>
     </div>
   );
 };

@@ -18,7 +18,7 @@ export const ConversationList = ({ open }: { open: string | undefined }) => {
       )}
       {items?.length === 0 ? (
         <Empty title="No conversation yet">
-          <p>Begin one with people of your tenant.</p>
+          <p>Start one with people of your tenant.</p>
         </Empty>
       ) : null}
       <ul>

@@ -82,7 +82,7 @@ const Actions = ({ message, conversation, onEdit }: ActionsProps) => {
         ask={{
           title: 'Delete the message?',
           consequence:
-            'Its text is erased for everybody, also from the log and from notifications. Its place stays. This cannot be undone.',
+            'Its text is erased for everyone, also from the log and from notifications. The conversation still shows that there was a message. This cannot be undone.',
           action: 'Delete message',
           run: async () => replaceMessage(queries, conversation, await remove.mutateAsync()),
         }}

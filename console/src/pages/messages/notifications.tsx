@@ -53,7 +53,7 @@ export default function Notifications() {
   return (
     <Page
       title="Notifications"
-      about="Where somebody mentioned you."
+      about="Messages and notes that mention you."
       actions={
         <Button onClick={() => mark.mutate({ all: true })} disabled={open === 0}>
           Mark all as read
@@ -76,9 +76,7 @@ export default function Notifications() {
             {items === undefined ? <Pending of={read} what="notifications" /> : <Failed of={read} />}
           </div>
         ) : null}
-        {items?.length === 0 ? (
-          <Empty title={isUnread ? 'Everything is read' : 'Nobody mentioned you yet'} />
-        ) : null}
+        {items?.length === 0 ? <Empty title={isUnread ? 'Everything is read' : 'No mentions yet'} /> : null}
         <ul className="feed notifications">
           {items?.map((one) => (
             <li key={one.id}>

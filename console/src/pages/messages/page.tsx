@@ -28,7 +28,7 @@ export default function Messages() {
         {id === undefined ? (
           <div className="talk-none">
             <Empty title="No conversation is open">
-              <p>Choose one, or begin a new one.</p>
+              <p>Choose one, or start a new one.</p>
             </Empty>
           </div>
         ) : (

@@ -74,7 +74,7 @@ export const StartConversation = ({ onClose }: { onClose: () => void }) => {
             </label>
           ))}
           {people.data !== undefined && found.length === 0 ? (
-            <p className="muted">Nobody has such a name.</p>
+            <p className="muted">Nobody has this name.</p>
           ) : null}
           {found.length > SHOWN ? <p className="muted small">and {found.length - SHOWN} more</p> : null}
         </fieldset>
@@ -82,7 +82,7 @@ export const StartConversation = ({ onClose }: { onClose: () => void }) => {
         <div className="form-end">
           <Button onClick={onClose}>Cancel</Button>
           <Button type="submit" tone="primary" disabled={chosen.size === 0 || start.isPending}>
-            {start.isPending ? 'Working…' : 'Begin'}
+            {start.isPending ? 'Working…' : 'Start'}
           </Button>
         </div>
       </form>

@@ -71,7 +71,7 @@ export const Thread = ({ id }: { id: string }) => {
             </p>
           ) : null}
           {all === undefined ? null : all.length === 0 ? (
-            <p className="talk-older muted">Nothing was said yet.</p>
+            <p className="talk-older muted">No messages yet.</p>
           ) : (
             <Messages messages={all} conversation={data} self={self} />
           )}

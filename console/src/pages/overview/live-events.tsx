@@ -61,9 +61,7 @@ export const LiveEvents = () => {
     return (
       <Card title="Events">
         <Empty title="Not followed under impersonation">
-          <p>
-            Each read of yours is itself recorded in the tenant’s log, so the Console does not repeat reads.
-          </p>
+          <p>Each of your reads is recorded in the tenant’s log, so the Console does not read repeatedly.</p>
         </Empty>
       </Card>
     );
@@ -84,7 +82,7 @@ export const LiveEvents = () => {
             </span>
             <Button size="small" onClick={() => setPaused(!isPaused)}>
               {isPaused ? <Play size={14} aria-hidden /> : <Pause size={14} aria-hidden />}
-              {isPaused ? 'Go on' : 'Pause'}
+              {isPaused ? 'Resume' : 'Pause'}
             </Button>
           </>
         }

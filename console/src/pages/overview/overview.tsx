@@ -7,7 +7,7 @@ import { PersonTiles } from './person-tiles.tsx';
 const Overview = () => {
   const isAdmin = useIsAdmin();
   return (
-    <Page title="Overview" about="What waits for you, what happens now, and what needs a look.">
+    <Page title="Overview" about="What waits for you, what is happening now, and what needs attention.">
       <div className="grid">
         <PersonTiles />
         {isAdmin ? <AdminTiles /> : null}

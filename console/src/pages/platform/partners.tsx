@@ -49,7 +49,7 @@ const Partners = () => {
   return (
     <Page
       title="Partners"
-      about="A partner bills the tenants that have its id as theirs. Its people sign in with an assertion of the hosting portal."
+      about="A partner bills the tenants that are assigned to it. Its people sign in with an assertion of the hosting portal."
       actions={
         <Button tone="primary" onClick={() => setEdited('new')}>
           <Handshake size={16} aria-hidden />
@@ -66,7 +66,7 @@ const Partners = () => {
           onOpen={setEdited}
           empty={
             <Empty title="No partners yet">
-              <p>Add one, then give it tenants on the page of each tenant.</p>
+              <p>Add one, then assign it on the page of each of its tenants.</p>
             </Empty>
           }
         />
@@ -110,7 +110,7 @@ const Edit = ({ partner, onClose }: { partner: Partner | 'new'; onClose: () => v
       <TextField
         name="home_tenant_id"
         label="Own tenant"
-        hint="Its id, where issued invoices are posted; empty for none."
+        hint="The id of the partner’s own tenant, whose ledger gets issued invoices; empty for none."
         defaultValue={isNew ? '' : (partner.home_tenant_id ?? '')}
       />
     </DialogForm>

@@ -55,7 +55,7 @@ const Projections = () => {
     },
     {
       key: 'checkpoint',
-      title: 'Has folded to',
+      title: 'Folded up to',
       cell: ({ checkpoint }) => <code>{checkpoint ?? '–'}</code>,
       min: 165,
     },
@@ -93,7 +93,7 @@ const Projections = () => {
     behind: behind.get(name) ?? 0,
   }));
   return (
-    <Page title="Projections" about="Read models are folded from the log, and can be built anew at any time.">
+    <Page title="Projections" about="Read models are built from the log and can be rebuilt at any time.">
       <div id="parked" className="stack">
         {parked?.map((each) => (
           <Parked key={`${each.projection} ${each.tenant}`} {...each} />
@@ -131,16 +131,19 @@ const lag = <T,>(of: (row: T) => number | undefined, metric: string): Column<T> 
 const Rebuild = ({ name }: { name: string }) => {
   const rebuild = useAction(
     (client) => client.post('/super/projections/{name}/rebuild', { params: { path: { name } } }),
-    { invalidates: [['projections']], done: ({ generation }) => `${name} is being built as ${generation}.` },
+    {
+      invalidates: [['projections']],
+      done: ({ generation }) => `${name} is being rebuilt as ${generation}.`,
+    },
   );
   return (
     <ConfirmButton
       size="small"
       aria-label={`Rebuild ${name}`}
       ask={{
-        title: `Build ${name} anew?`,
+        title: `Rebuild ${name}?`,
         consequence:
-          'The whole log is folded again beside the present read model, which answers until the new one has caught up. It costs processor time and storage meanwhile.',
+          'A new generation of the read model is built from the whole log. The current one answers until the new one has caught up. The rebuild needs processor time and storage.',
         action: 'Rebuild',
         tone: 'primary',
         run: () => rebuild.mutateAsync(),
@@ -160,10 +163,10 @@ const Parked = ({ projection, tenant, event_id, error, since, attempts }: Parked
         params: { path: { name: projection } },
         body: { tenant },
       }),
-    { invalidates: [['projections']], done: `${tenant} is taken up again.` },
+    { invalidates: [['projections']], done: `${tenant} is resumed.` },
   );
   return (
-    <Problem error={new Error(`${tenant} is stopped in ${projection}: an event could not be folded.`)}>
+    <Problem error={new Error(`${tenant} is parked in ${projection}: an event could not be folded.`)}>
       <div className="stack">
         <Facts
           of={{

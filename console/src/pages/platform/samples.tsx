@@ -51,7 +51,7 @@ export const Samples = ({ read }: { read: Read<Metrics> }) => {
   const rows = { ...read, data: read.data === undefined ? undefined : rowsOf(read.data, metric) };
   return (
     <div ref={card}>
-      <Card flush title="What the figures are made of">
+      <Card flush title="Metrics behind the figures">
         <div className="card-body">
           <Filters label="Filters of the samples" of={filters}>
             <TextFilter label="Metric" placeholder="workflow_" {...filters.field('metric')} />

@@ -170,7 +170,7 @@ const Sso = ({ tenant: { id, name, sso } }: { tenant: Tenant }) => {
             ask={{
               title: `Switch off single sign-on of ${name}?`,
               consequence:
-                'People without a password cannot sign in any more. Sessions that have begun go on until they expire.',
+                'People without a password cannot sign in any more. Existing sessions continue until they expire.',
               action: 'Switch off',
               run: () => change.mutateAsync({ sso: null }),
             }}
@@ -212,7 +212,7 @@ const Sso = ({ tenant: { id, name, sso } }: { tenant: Tenant }) => {
           type="password"
           autoComplete="off"
           required={sso === null}
-          hint={sso === null ? 'It is not shown again.' : 'Empty: the present one stays.'}
+          hint={sso === null ? 'It is not shown again.' : 'Leave it empty to keep the current one.'}
         />
         <TextField
           name="sso.return_origins"

@@ -38,7 +38,7 @@ export const ById = ({ id }: { id: string }) => {
           <Pending of={[entities, found]} what="the record" />
         ) : (
           <Empty title="No such record">
-            <p>It was deleted, or never was.</p>
+            <p>It was deleted or never existed.</p>
           </Empty>
         )}
       </Card>

@@ -39,11 +39,11 @@ const sentenceOf = ({ label, count, effect }: Referrers): string => {
   const which = `${countText(count)} of ${label}`;
   switch (effect) {
     case 'restrict':
-      return `${which} stand against it: the deletion will be refused unless they are deleted first.`;
+      return `${which} refer to it and must be deleted first; until then the deletion is refused.`;
     case 'clear':
       return `${which} refer to it: their field is emptied.`;
     case 'cascade':
-      return `${which} are deleted with it, and what is deleted with those.`;
+      return `${which} are deleted with it, and the records that are deleted with those.`;
     default:
       return effect satisfies never;
   }
@@ -70,7 +70,7 @@ export const useDeletion = (entity: Entity, record: EntityRecord, onDone: () => 
       confirm({
         title: `Delete ${titleOf(entity.fields, record)}?`,
         consequence: [
-          `Its values, notes and files are gone from every list${record.job_id === null ? '' : ', and its job ends'}. The log keeps its events.`,
+          `Its values, notes and files disappear from every list${record.job_id === null ? '' : ', and its job ends'}. The log keeps its events.`,
           referrers.length === 0 ? 'Nothing refers to it.' : referrers.map(sentenceOf).join(' '),
         ].join(' '),
         action: 'Delete record',

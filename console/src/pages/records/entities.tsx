@@ -84,7 +84,7 @@ export default function Entities() {
   return (
     <Page
       title="Records"
-      about="Records by their entity, which says what fields they have."
+      about="Records by entity. An entity defines the fields of its records."
       actions={
         isAdmin ? (
           <Button tone="primary" onClick={() => setAdding(true)}>
@@ -104,7 +104,7 @@ export default function Entities() {
           onOpen={({ name }) => navigate(`/records/${name}`)}
           empty={
             <Empty title="No entity yet">
-              <p>An admin defines what records have which fields.</p>
+              <p>An admin defines entities and their fields.</p>
             </Empty>
           }
         />

@@ -122,7 +122,7 @@ export const EntityDialog = ({ entity: given, onClose }: EntityDialogProps) => {
           name="name"
           label="Name"
           required
-          hint="As it stands in addresses and filters: small letters, digits and _. It cannot be changed."
+          hint="Used in addresses and filters: lower-case letters, digits and _. It cannot be changed."
         />
       ) : null}
       <TextField name="label" label="Label" required defaultValue={entity?.label} />
@@ -132,7 +132,7 @@ export const EntityDialog = ({ entity: given, onClose }: EntityDialogProps) => {
         label="Workflow"
         options={options}
         defaultValue={entity?.workflow ?? ''}
-        hint="Each new record then has a job that runs in it."
+        hint="Each new record then gets a job that runs in this workflow."
       />
       {present.map((field, index) => (
         <Present key={field.key} field={field} index={index} />
@@ -166,7 +166,7 @@ const Present = ({ field, index }: { field: EntityField; index: number }) => (
         label={`Options of ${field.label}`}
         rows={3}
         defaultValue={field.options.join('\n')}
-        hint="One on each line. One that a record has cannot be taken away."
+        hint="One on each line. An option that a record has cannot be removed."
       />
     )}
   </div>
@@ -209,7 +209,7 @@ const Added = ({ index, remove }: { index: number; remove: () => void }) => {
       <CheckField name={name('required')} label="Required" />
       <div>
         <Button size="small" onClick={remove}>
-          Take this field away
+          Remove this field
         </Button>
       </div>
     </fieldset>

@@ -133,7 +133,8 @@ const FileRow = ({ file, of: { name, id } }: { file: Attachment; of: { name: str
           aria-label={`Delete ${file.filename}`}
           ask={{
             title: `Delete ${file.filename}?`,
-            consequence: 'Its bytes are deleted and cannot be read again. The log keeps that it was here.',
+            consequence:
+              'Its content is deleted and cannot be restored. The log still shows that the file existed.',
             action: 'Delete file',
             run: () => remove.mutateAsync(),
           }}

@@ -9,7 +9,7 @@ type FormView = components['schemas']['Form'];
 const ASKED = new Set(['text', 'long_text', 'integer', 'decimal', 'boolean', 'date', 'datetime', 'enum']);
 
 const STATES = [
-  ['', 'not asked for'],
+  ['', 'not on the form'],
   ['optional', 'optional'],
   ['required', 'required'],
 ] as const;

@@ -78,7 +78,7 @@ export default function Forms() {
   return (
     <Page
       title="Forms"
-      about="Public pages on which somebody without an account makes a record."
+      about="Public pages on which people without an account create records."
       actions={
         isAdmin ? (
           <Button tone="primary" onClick={() => setEdited('new')}>
@@ -97,7 +97,7 @@ export default function Forms() {
           rowKey={({ id }) => id}
           empty={
             <Empty title="No form yet">
-              <p>An admin makes one from the fields of an entity.</p>
+              <p>An admin creates one from the fields of an entity.</p>
             </Empty>
           }
         />
@@ -131,7 +131,7 @@ const Actions = ({ form, onEdit }: { form: FormView; onEdit: () => void }) => {
         <ConfirmItem
           ask={{
             title: `Publish ${form.title}?`,
-            consequence: 'Anybody who knows the address can then make records with it.',
+            consequence: 'Everyone who knows the address can then create records with it.',
             action: 'Publish',
             tone: 'primary',
             run: () => publish.mutateAsync(),
@@ -144,7 +144,7 @@ const Actions = ({ form, onEdit }: { form: FormView; onEdit: () => void }) => {
         <ConfirmItem
           ask={{
             title: `Close ${form.title}?`,
-            consequence: 'Its address answers that there is no such form. It can be published again.',
+            consequence: 'Its address then answers that the form does not exist. It can be published again.',
             action: 'Close the form',
             run: () => archive.mutateAsync(),
           }}
@@ -157,7 +157,7 @@ const Actions = ({ form, onEdit }: { form: FormView; onEdit: () => void }) => {
         ask={{
           title: `Delete ${form.title}?`,
           consequence:
-            'The form is gone, and its address is free for another one. The records that it made stay.',
+            'The form is gone, and its address is free for another one. Records that were created with it stay.',
           action: 'Delete form',
           run: () => remove.mutateAsync(),
         }}

@@ -25,13 +25,13 @@ export const PayloadDialog = ({ transition: { event_name, guard }, onClose, send
       try {
         payload = objectOf(values.text('payload'));
       } catch {
-        throw new Error('The payload is no JSON object.');
+        throw new Error('The payload is not a JSON object.');
       }
       await send(payload);
     }}
   >
     <p>
-      The guard of this transition looks at its payload: <code>{guard}</code>
+      The guard of this transition reads its payload: <code>{guard}</code>
     </p>
     <TextField name="payload" label="Payload" rows={4} defaultValue="{}" hint="A JSON object" />
   </DialogForm>
@@ -64,8 +64,8 @@ export const Override = ({ job, definition, invalidates, onClose }: OverrideProp
       }
     >
       <p>
-        The job goes to another state without a transition: no guard, role or required field is checked.
-        Webhooks and posting rules hear of it, and the history shows your reason.
+        The job moves to another state without a transition: no guard, role or required field is checked.
+        Webhooks and posting rules get the event, and the history shows your reason.
       </p>
       <SelectField name="to_state" label="To" options={states} />
       <TextField name="reason" label="Reason" required rows={2} />

@@ -45,8 +45,8 @@ export const JobCard = ({ jobId, entity, record }: JobCardProps) => {
       <div className="stack">
         {job.data.workflow_version === workflow.data.version ? null : (
           <p className="small">
-            The job runs in version {job.data.workflow_version}, with which it began. The drawing shows
-            version {workflow.data.version}; what the job allows is said by the server.
+            The job runs in version {job.data.workflow_version}, in which it started. The drawing shows
+            version {workflow.data.version}; the transitions offered here are those of the job’s version.
           </p>
         )}
         <MachineDrawing
@@ -90,11 +90,7 @@ const hindrancesOf = (
     ...needs,
     ...(guard === undefined
       ? []
-      : [
-          guard.includes('payload')
-            ? `its guard looks at what you send: ${guard}`
-            : `guard: ${label ?? guard}`,
-        ]),
+      : [guard.includes('payload') ? `its guard reads the payload: ${guard}` : `guard: ${label ?? guard}`]),
   ];
 };
 

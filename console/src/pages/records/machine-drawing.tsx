@@ -96,7 +96,7 @@ export const MachineDrawing = ({ name, definition, state, visited, allowed = [] 
       </div>
       <p className="small muted">
         A dashed line has a guard, a double border is a final state
-        {state === undefined ? '.' : '; the filled state is the present one.'}
+        {state === undefined ? '.' : '; the filled state is the current one.'}
       </p>
       <details>
         <summary>Transitions in words</summary>

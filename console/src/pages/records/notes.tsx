@@ -91,7 +91,7 @@ const Write = ({ name, id }: { name: string; id: string }) => {
         <Button onClick={() => void submit()} aria-disabled={add.isPending || text.trim() === ''}>
           {add.isPending ? 'Working…' : 'Add the note'}
         </Button>
-        <span className="small muted">Those who are mentioned are notified.</span>
+        <span className="small muted">Mentioned people are notified.</span>
       </div>
     </div>
   );

@@ -76,7 +76,7 @@ export const PublicLinks = ({ jobId }: { jobId: string }) => {
                   aria-label={`Revoke the link to ${page_slug}`}
                   ask={{
                     title: `Revoke the link to ${page_slug}?`,
-                    consequence: 'Whoever has it gets an error from now on. This cannot be undone.',
+                    consequence: 'From now on, everyone who opens it gets an error. This cannot be undone.',
                     action: 'Revoke link',
                     run: () => revoke.mutateAsync(id),
                   }}

@@ -70,7 +70,7 @@ const changesOf = (
     try {
       changes[field.key] = parsedOf(field, typed);
     } catch {
-      throw new TypeErrorOfField(`${field.label} is no JSON. Nothing was saved.`);
+      throw new TypeErrorOfField(`${field.label} is not valid JSON. Nothing was saved.`);
     }
   }
   return changes;

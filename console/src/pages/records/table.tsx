@@ -135,7 +135,7 @@ const Table = ({ entity, workflow }: { entity: Entity; workflow: Workflow | unde
             ? 'Records'
             : `${total.toLocaleString()} ${total === 1 ? 'record' : 'records'}`}
           {filter === '' ? '' : ' that match the filter'}
-          {hidden > 0 ? `; ${hidden} further fields are on the page of each` : ''}
+          {hidden > 0 ? `; ${hidden} more fields are on the page of each record` : ''}
         </>
       }
       crumbs={CRUMBS}

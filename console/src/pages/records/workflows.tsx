@@ -78,7 +78,7 @@ const List = () => {
           empty={
             <Empty title="No workflow yet">
               <p>
-                An admin begins one with <code>POST /api/v1/tenant/workflows</code>.
+                An admin creates one with <code>POST /api/v1/tenant/workflows</code>.
               </p>
             </Empty>
           }
@@ -114,7 +114,7 @@ const One = ({ name }: { name: string }) => {
             tone="primary"
             ask={{
               title: `Publish the draft of ${name}?`,
-              consequence: `It becomes version ${data.version + 1}: new jobs begin with it, jobs that run stay on theirs.`,
+              consequence: `It becomes version ${data.version + 1}: new jobs start with it, running jobs keep their version.`,
               action: 'Publish',
               tone: 'primary',
               run: () => publish.mutateAsync(),

@@ -111,7 +111,7 @@ export const Deliveries = ({ subscriptionId }: { subscriptionId: string }) => {
         onOpen={({ id }) => navigate(`/webhooks/deliveries/${id}`)}
         empty={
           <Empty title={filters.isAny ? 'No delivery matches these filters' : 'No deliveries yet'}>
-            <p>{filters.isAny ? 'Take a filter away to see more.' : 'Send a test to see the first one.'}</p>
+            <p>{filters.isAny ? 'Remove a filter to see more.' : 'Send a test to see the first one.'}</p>
           </Empty>
         }
       />

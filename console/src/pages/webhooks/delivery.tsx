@@ -30,9 +30,9 @@ const storyOf = ({ status, attempts, response_code, last_error, next_attempt_at 
       return `The receiver accepted it after ${times}${response_code === null ? '' : ` with HTTP ${response_code}`}.`;
     case 'pending':
       if (attempts === 0) return 'It has not been tried yet.';
-      return `It failed ${times === '1 attempt' ? 'once' : `in ${times}`}: ${why}.${next_attempt_at === null ? '' : ' It is tried again.'}`;
+      return `It failed ${times === '1 attempt' ? 'once' : `in ${times}`}: ${why}.${next_attempt_at === null ? '' : ' It is retried.'}`;
     case 'failed':
-      return `The URL was refused, so that nothing was sent: ${why}.`;
+      return `The URL was refused, so nothing was sent: ${why}.`;
     case 'dead':
       return `It was given up after ${times}: ${why}.`;
     default:
@@ -69,7 +69,7 @@ export default function Delivery() {
           tone="primary"
           ask={{
             title: 'Send it once more?',
-            consequence: 'The same bytes are sent with the same id, signed with the present secret.',
+            consequence: 'The same bytes are sent with the same id, signed with the current secret.',
             action: 'Resend',
             tone: 'primary',
             run: () => resend.mutateAsync(),

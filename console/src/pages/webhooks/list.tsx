@@ -74,7 +74,7 @@ export default function Webhooks() {
   return (
     <Page
       title="Webhooks"
-      about="Each subscription is sent the events that it asks for, signed and retried. Open one to see what happened to each delivery."
+      about="Each subscription receives the events that it selects, signed and with retries. Open one to see what happened to each delivery."
       actions={
         <Button tone="primary" onClick={() => setAdding(true)}>
           New subscription

@@ -123,7 +123,7 @@ const useSubscriptionActions = (
         ask={{
           title: 'Resend all dead letters?',
           consequence:
-            'Each delivery that was given up is tried once more, oldest first. The receiver sees the same ids, so it can tell those it already has.',
+            'Each delivery that was given up is tried once more, oldest first. The receiver sees the same ids, so it can recognise those that it already has.',
           action: 'Resend all',
           tone: 'primary',
           run: () => resend.mutateAsync(),
@@ -161,7 +161,7 @@ const useSubscriptionActions = (
         tone="danger"
         ask={{
           title: `Delete ${url}?`,
-          consequence: 'Nothing is sent to it any more, what waits is dropped, and its history is gone.',
+          consequence: 'Nothing is sent to it any more. Pending deliveries and its history are deleted.',
           action: 'Delete subscription',
           run: async () => {
             await remove.mutateAsync();
