@@ -54,7 +54,8 @@ export const environment = z.object({
     meaning: 'address of the API; `0.0.0.0`: every address of the machine',
   }),
   DATA_DIR: z.string().default('./data').register(about, {
-    meaning: 'folder of the embedded stores and development secrets; only their owner can read them',
+    meaning:
+      'folder of the embedded stores and development secrets; created so that only its owner can read it',
   }),
   PUBLIC_URL: origin.optional().register(about, {
     meaning: 'scheme, host and port by which browsers reach the API, such as `https://platform.example`',
