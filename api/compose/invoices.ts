@@ -44,7 +44,7 @@ const upstreamOf = ({ adapters, config, logger }: Core): BillingUpstream => {
   const { BILLING_UPSTREAM_URL: url, BILLING_UPSTREAM_TOKEN: token, DATA_DIR } = config;
   if (url === undefined) return recorder({ path: join(DATA_DIR, 'billing') });
   if (url.startsWith('http:')) {
-    logger.warn({}, 'BILLING_UPSTREAM_URL is a plain http URL: invoices are sent unencrypted');
+    logger.warn({}, 'BILLING_UPSTREAM_URL: invoices are sent unencrypted over plain http');
   }
   const http = adapters.guardedHttp({ allowedNetworks: ['0.0.0.0/0', '::/0'], allowHttp: true });
   return httpUpstream({ url, token, http });

@@ -50,6 +50,6 @@ export const warnOfOpenings = (config: Openings, logger: Logger): void => {
     if (networks.length > 0) logger.warn({ networks }, `${name}: calls to these networks are allowed`);
   }
   if (config.WEBHOOK_ALLOW_HTTP) {
-    logger.warn({}, 'WEBHOOK_ALLOW_HTTP is set: webhooks may be sent unencrypted over plain http');
+    logger.warn({}, 'WEBHOOK_ALLOW_HTTP: webhooks may be sent unencrypted over plain http');
   }
 };
