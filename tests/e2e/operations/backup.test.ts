@@ -314,7 +314,7 @@ describe('Backups of the embedded stores', function () {
         expect([existsSync(to), existsSync(keys)]).to.deep.equal([false, false]);
       }
     }
-    await refused(first, /must not lie in the data folder/, '--keys-into', join(first.into, 'keys'));
+    await refused(first, /must not be inside the new data folder/, '--keys-into', join(first.into, 'keys'));
     expect(existsSync(first.into)).to.equal(false);
     // Keys may be newer, and in a folder of their own.
     await mkdir(first.into, { recursive: true });

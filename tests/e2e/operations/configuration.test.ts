@@ -32,7 +32,7 @@ describe('npm run admin -- config', () => {
     const { code, stdout, stderr } = await admin(['config'], env);
     expect(code, stderr).to.equal(0);
     expect(stdout.split('\n')).to.include.members(['PORT=4000', 'MASTER_KEY=***', '# HOST=127.0.0.1']);
-    expect(stderr).to.contain('is RATE_LIMIT_PER_MINUTE meant?');
+    expect(stderr).to.contain('Did you mean RATE_LIMIT_PER_MINUTE?');
     expect(stdout + stderr).not.to.contain(key);
   });
 

@@ -131,7 +131,7 @@ await describeWithMongo('A move that is interrupted or damaged', (title, start) 
       expect(made.answers).to.have.deep.members(wanted.answers);
     };
 
-    const STAGES = ['Every line', 'Keys: 500', 'Files of people: 20', 'Stored answers: 75'];
+    const STAGES = ['The export is complete', 'Keys: 500', 'Files: 20', 'Stored answers: 75'];
 
     it('continues in embedded stores after kill -9 at any stage', async () => {
       const env = { DATA_DIR: join(folder, 'embedded') };
