@@ -210,7 +210,7 @@ export class Verifier {
         const changed = { line: last.line, stream, revision: last.revision };
         throw new Faulty(
           'changed_event',
-          `${stream}@${tip.revision}, or an earlier event of its stream, was changed and given a new hash.`,
+          `${stream}@${last.revision}, or an earlier event of its stream, was changed and given a new hash.`,
           changed,
         );
       }
