@@ -28,7 +28,7 @@ export const chainAndSealing = async (scale: number): Promise<Line[]> => {
       target: { text: `≥ ${1 - OF_APPEND}`, met: chain.chained / chain.plain >= 1 - OF_APPEND },
     },
     {
-      figure: 'POST message, heads kept and sealed',
+      figure: 'POST message, heads kept and signed',
       value: microseconds(sealing.on),
       yardstick: { name: 'CPU of one without', value: microseconds(sealing.off) },
       target: { text: `≤ ${1 + OF_POST}`, met: sealing.on / sealing.off <= 1 + OF_POST },
