@@ -39,8 +39,8 @@ const main = async (): Promise<void> => {
   runs(platform);
   const { server } = platform;
 
-  // The EventStoreDB client can reject without a listener when its server crashes under load. Every append has its
-  // own timeout, so nothing is lost. Any other rejection is a bug, and ends the process.
+  // The EventStoreDB client can reject without a listener when its server crashes under load. So with EventStoreDB a
+  // rejection is only logged; each append has a timeout. Otherwise a rejection is a bug, and ends the process.
   process.on('unhandledRejection', (error: unknown) => {
     logger.error({ err: error }, 'an unhandled rejection');
     if (config.EVENTSTORE_URL === undefined) process.exit(1);

@@ -119,7 +119,7 @@ export const startPlatform = async (options: PlatformOptions): Promise<Platform>
   const following = Promise.withResolvers<void>();
   const work: Promise<void>[] = [wait(() => feed.run(signal, following.resolve))];
   await Promise.race([following.promise, work[0]]);
-  // A process that serves requests folds projections in a thread; a worker process folds them on its main thread.
+  // With `ROLE=all` a thread folds the projections, with `ROLE=worker` the main thread, with `ROLE=api` no thread.
   const thread =
     config.ROLE === 'all' && adapters.foldsInThread
       ? startProjections(

@@ -31,9 +31,9 @@ const DRAIN_MS = 6000;
 export const STOPPING = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const;
 
 /**
- * Ends the process on a signal, also while it starts: the first process of a container would otherwise ignore
- * signals. The last line of the log tells how long the stop took and what it left.
- * @param isMember whether this process is one of a group, which stops only when its supervisor sends SIGTERM
+ * Ends the process on a signal, also during the start: the first process of a container would otherwise ignore
+ * signals. The last line of the log tells how long the stop took and which work it left.
+ * @param isMember whether this process is one of a group; it then stops only on SIGTERM, or when its supervisor ends
  * @returns a function that receives the platform once it exists
  */
 export const stopOnSignals = (logger: Logger, isMember: boolean): ((platform: Stoppable) => void) => {

@@ -12,7 +12,7 @@ export interface AdminCommand {
   readonly run: (args: readonly string[]) => Promise<void>;
 }
 
-/** Ends a command; only its message of one sentence is printed, no stack. */
+/** Ends a command; only the message, which is one sentence, is printed, and no stack. */
 export class Refusal extends Error {
   override readonly name = 'Refusal';
   readonly exitCode: number;

@@ -7,7 +7,7 @@ import { type AdminCommand, optionsOf, produce, say } from './command.ts';
 
 const NONE = z.object({});
 
-/** Prints the configuration in force, and refuses one that a server would refuse. */
+/** Prints the configuration in force, and fails if a server would refuse the configuration. */
 export const showConfig: AdminCommand = {
   name: 'config',
   usage: '',

@@ -9,7 +9,7 @@ import {
 } from '../../infrastructure/development-secrets.ts';
 import { type AdminCommand, adminConfig, optionsOf, produce, Refusal, say } from './command.ts';
 
-/** The credentials that each family's key signs, and their longest lifetime. */
+/** The secret that signs each family's credentials, and the longest lifetime of such a credential. */
 const FAMILIES = {
   tenant: { secret: 'TENANT_JWT_SECRET', lives: '24 hours' },
   platform: { secret: 'PLATFORM_JWT_SECRET', lives: '8 hours' },
@@ -24,7 +24,7 @@ const stepSchema = familySchema.extend({ prepare: z.boolean(), force: z.boolean(
 
 type Family = (typeof FAMILIES)[keyof typeof FAMILIES];
 
-/** The operator's next action after a step, for keys in the environment and in the data folder. */
+/** Prints the operator's next action after a rotation step, for keys in the environment and in the data folder. */
 const sayNextStep = ({ secret, lives }: Family, done: Rotated): void => {
   if (done === 'prepared') {
     say('Restart every server: all servers then accept the new key, but none signs with it yet.');

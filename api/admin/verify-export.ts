@@ -29,7 +29,7 @@ const isInstant = (text: string): boolean => {
   return isDate && !Number.isNaN(Date.parse(text));
 };
 
-/** Reads line by line in a few MiB of memory. @throws {Faulty} */
+/** Reads line by line; memory holds a few MiB, or the longest line. @throws {Faulty} */
 const readExport = async (source: AsyncIterable<Buffer>, verifier: Verifier): Promise<void> => {
   let rest: Buffer[] = [];
   let waiting = 0;

@@ -31,13 +31,13 @@ export const catchUpIn = ({
   };
 };
 
-/** Metrics of the whole group; those of this process alone when the supervisor does not answer. */
+/** Metrics of the whole group, or of this process alone when the supervisor does not answer. */
 export const metricsOfGroup = (member: Member, own: HttpMetrics): HttpMetrics => {
   member.collectFrom(() => own.snapshot());
   return { ...own, expose: async () => (await member.scrape()) ?? own.expose() };
 };
 
-/** One process's share of the limits: connections are distributed over the processes round robin. */
+/** One process's share of the limits: the kernel distributes connections among the processes by address. */
 export const shareOf = ({ perUser, perTenant }: SocketLimits, processes: number): SocketLimits => ({
   perUser: Math.ceil(perUser / processes),
   perTenant: Math.ceil(perTenant / processes),

@@ -9,7 +9,7 @@ const identity = z.object({
   /** 0 for the process that also does the background work. */
   index: z.int(),
   processes: z.int(),
-  /** Owner of the leases. A process started in place of a dead one keeps this name, so no lease has to expire. */
+  /** Owner of this process's leases. Its successor after a crash gets the same owner, so no lease has to expire. */
   owner: z.string(),
 });
 export type ProcessIdentity = z.output<typeof identity>;
@@ -18,7 +18,7 @@ export type ProcessIdentity = z.output<typeof identity>;
 const SCRAPE_MS = 2000;
 /** Interval (ms) at which taken rate-limit tokens are sent to the other processes. */
 const REPORT_MS = 50;
-/** Maximum of callers in a batch; a full batch is sent at once. */
+/** Maximum of pairs of bucket and caller in a batch; a full batch is sent at once. */
 const MOST_TAKES = 5000;
 
 /** A process of a group; exchanges metrics and rate-limit counts with the others through the supervisor. */

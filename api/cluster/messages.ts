@@ -6,7 +6,7 @@ import { z } from 'zod';
 const takes = z.array(z.tuple([z.string(), z.string(), z.number()]));
 export type Takes = z.output<typeof takes>;
 
-/** Its fields are not validated: a process of the same release wrote them. */
+/** A metric; the fields are not validated, because a process of the same release wrote them. */
 const metric = z.custom<object>((value) => typeof value === 'object' && value !== null);
 
 export const fromProcess = z.discriminatedUnion('kind', [

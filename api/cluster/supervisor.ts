@@ -9,16 +9,16 @@ import { MEMBER, type ProcessIdentity } from './member.ts';
 import { type FromProcess, fromProcess, type ToProcess } from './messages.ts';
 
 const MAIN = fileURLToPath(new URL('../main.ts', import.meta.url));
-/** A process that ran longer than this (ms) is restarted at once, any other with exponential backoff. */
+/** A process that ran longer than this (ms) is restarted at once; otherwise, with exponential backoff. */
 const STABLE_MS = 5000;
 const FIRST_PAUSE_MS = 100;
 const LONGEST_PAUSE_MS = 5000;
-/** Delay (ms) of SIGTERM for the background process: the last reads of other processes need its read models. */
+/** Maximum delay (ms) of the background process's SIGTERM: other processes' last reads need its read models. */
 const BACKGROUND_STOP_DELAY_MS = 2000;
 /** Processes still running after this time (ms) are killed. */
 const STOP_MS = 9500;
 
-/** How long (ms) processes may take to report their metrics; a blocked one is left out. */
+/** How long (ms) processes may take to report their metrics; a blocked process is left out. */
 const COLLECT_MS = 1000;
 
 type Snapshot = Extract<FromProcess, { kind: 'snapshot' }>['metrics'];
@@ -41,7 +41,7 @@ type Settings = Pick<Config, 'ROLE' | 'WORKERS' | 'PORT' | 'HOST'>;
 export class Supervisor {
   readonly #settings: Settings;
   readonly #logger: Logger;
-  /** Passed on to the processes. */
+  /** Environment variables, which are passed on to the processes. */
   readonly #variables: Readonly<Record<string, string | undefined>>;
   readonly #slots: readonly Slot[];
   /** Callbacks of open requests for a process's metrics, by request id. */
@@ -69,7 +69,7 @@ export class Supervisor {
   }
 
   /**
-   * Starts the first process, and the others once it listens.
+   * Starts the first process, and the other processes once the first listens. Waits until all have ended.
    * @returns the exit code, after a stop or a failed start
    * @throws when the port is in use
    */
@@ -81,7 +81,7 @@ export class Supervisor {
     return this.#failed ? 1 : 0;
   }
 
-  /** Stops the processes that only serve requests, then the one with the background work. */
+  /** Stops the processes that only serve requests, then the process with the background work. */
   stop(reason: string): void {
     if (this.#stopping) return;
     this.#stopping = true;

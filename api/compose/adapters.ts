@@ -34,7 +34,7 @@ export interface Adapters {
   ) => { readonly embedder: Embedder; readonly search: PassageSearch };
   /** Starts to measure the event loop. @returns a function that gives its busy share of time, 0 to 1 */
   readonly utilization: () => () => number;
-  /** Whether a process that serves requests folds projections in a thread. */
+  /** Whether a process with `ROLE=all` folds projections in a thread. */
   readonly foldsInThread: boolean;
   /** Bytes of the embedded stores' files. */
   readonly storeSizes: typeof storeSizes;

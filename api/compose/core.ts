@@ -40,9 +40,9 @@ export interface Core<S = Secrets> {
   readonly ids: Ids;
   readonly metrics: HttpMetrics & Metrics;
   readonly stores: Stores;
-  /** This process's only reader of the log. */
+  /** Reads the log once for all followers of this thread. */
   readonly follower: LogFollower;
-  /** Shares this process between the background work of tenants. */
+  /** Divides this process among the tenants' background work. */
   readonly scheduler: BackgroundScheduler;
   readonly keys: KeyRing;
   readonly erasures: Erasures;
@@ -53,12 +53,12 @@ export interface Core<S = Secrets> {
   readonly readModels: ReadModels;
   readonly pressure: DeliveryPressure;
   readonly passwords: Passwords;
-  /** Keyed hash of an e-mail, case-insensitive. Names its stream without revealing it to readers of the log. */
+  /** Keyed hash of an e-mail, ignoring case. Names the e-mail's stream without revealing the e-mail in the log. */
   readonly emailHash: (email: string) => string;
 }
 
 /**
- * @param secretsFrom called once the stores are open, because it may store secrets in them
+ * @param secretsFrom called once the stores are open; may create secrets and store them in the data folder
  * @throws {ConfigError} for a `MASTER_KEY` or key store other than the one that sealed the data
  */
 export const composeCore = async <S extends Pick<Secrets, 'MASTER_KEY'>>(

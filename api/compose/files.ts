@@ -41,7 +41,7 @@ interface Sources {
   readonly codec: Pick<EventCodec, 'decode'>;
 }
 
-/** Finds files in the read model if it reaches the position, otherwise in the log. */
+/** Finds a record's files in the read model; if the read model does not reach the position in time, in the log. */
 export const filesOfRecord = (core: Sources): FilesOfRecord => {
   const { readModels } = core;
   const reader = readModels.reader('files');

@@ -28,7 +28,7 @@ const LAST_CALLS_MS = 2000;
 
 const logIn = ({ stores, codec }: Core): InvoiceLog => new InvoiceLog({ events: stores.events, codec });
 
-/** Reads one customer's invoices from the stream, and all of a partner's from the read model. */
+/** Reads the invoices of one customer from the stream, and all invoices of a partner from the read model. */
 export const invoiceBookIn = (core: Core): InvoiceBook => {
   const log = logIn(core);
   const reader = core.readModels.reader(invoicesProjection.name);
@@ -97,7 +97,7 @@ export const composeInvoices = (
         lease,
         signal,
       ),
-    // Answers requests that still wait for the upstream after this time: their intent to issue is stored.
+    // Requests that still wait for the upstream are then answered, because their intent to issue is stored.
     closing: () => {
       setTimeout(() => invoices.stop(), LAST_CALLS_MS).unref();
     },

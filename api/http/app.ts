@@ -32,7 +32,7 @@ const REDIRECTS: ReadonlyMap<string, string> = new Map([
   ['/console/', '../console'],
 ]);
 
-/** Paths of probes, which are not traced. */
+/** Paths of probes and metrics, which are not traced. */
 const UNTRACED = /^\/(?:health\/|metrics$)/;
 
 const REQUEST_ID = /^[A-Za-z0-9._-]{1,128}$/;
@@ -55,7 +55,7 @@ const metricsRoute = (metrics: HttpMetrics): Route =>
     }),
   });
 
-/** Adds the routes of every server: health, metrics, OpenAPI document and its page. */
+/** Adds the routes of every server: health, version, metrics, and API documents with their pages. */
 export const allRoutes = ({
   routes: own,
   readiness,
@@ -78,7 +78,7 @@ const endpointsOf = (deps: HttpDeps): Router<Endpoint> => {
   return router;
 };
 
-/** Splits a request target, a path or a whole URL (as sent to proxies), into path and query. Others have no route. */
+/** Splits a request target into path and query: a path, or a URL as sent to proxies. Any other target has no route. */
 const locate = (url: string): { path: string; search: string } => {
   if (!url.startsWith('/')) {
     const parsed = URL.parse(url);
@@ -100,7 +100,7 @@ export const createHttpApp = (deps: HttpDeps): Express => {
   const reads = new ReadsInWork();
   const pipelined = new Pipelined(() => metrics.connectionCut('pipelined'));
 
-  /** Undefined for `OPTIONS` and redirects, which are answered here. @throws {DomainError} 400, 404, 405 */
+  /** Undefined for `OPTIONS` and redirects, which are answered here. @throws {DomainError} 400, 404, 405, 426 */
   const find = (exchange: Exchange): readonly [Endpoint, Segments] | undefined => {
     const { request, path } = exchange;
     checkHost(request);
@@ -126,7 +126,7 @@ export const createHttpApp = (deps: HttpDeps): Express => {
     metrics.refused(answer);
     if (answer.status >= 500) {
       const fields = { ...factsOf(exchange, endpoint), status: answer.status };
-      // An expensive search is the caller's error, not the server's.
+      // A search that takes too long is an error of the caller, not of the server.
       if (error instanceof SearchGivenUp)
         logger.warn({ ...fields, reason: error.message }, 'search given up');
       else logger.error({ ...fields, err: error }, 'request failed');

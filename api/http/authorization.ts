@@ -112,7 +112,7 @@ export const admitTo = (
   );
 };
 
-/** Whether a tenant with the rights may use the route. */
+/** Whether the rights include the entitlement that the route requires, if it requires one. */
 const suffice = ({ plan, entitlements }: TenantRights, { entitlement }: Guarded): boolean => {
   switch (entitlement) {
     case 'ledger':
@@ -175,7 +175,7 @@ const checkDelegated = (access: Guarded, principal: ExtensionPrincipal | ApiToke
 };
 
 /**
- * `tenant_id` in a body or query may repeat the credential's tenant, but not name another.
+ * `tenant_id` in a body or query may repeat the credential's tenant, but must not name another tenant.
  * @throws {DomainError} 403 `tenant_mismatch`
  */
 export const checkTenant = (principal: Principal, named: unknown): void => {

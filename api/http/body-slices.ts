@@ -7,7 +7,7 @@ const READ = 256 * 1024;
 /** Time (ms) in which the rest of a refused request is discarded, so that the client reads the answer. */
 const LINGER_MS = 10_000;
 
-/** Reads a body, 256 KiB per slice of its owner. */
+/** Reads a body, 256 KiB per slice. */
 export const readInSlices = (request: IncomingMessage, slice: Slice, take: (chunk: Buffer) => void): void => {
   let read = 0;
   request.on('data', (chunk: Buffer) => {
@@ -20,7 +20,7 @@ export const readInSlices = (request: IncomingMessage, slice: Slice, take: (chun
   });
 };
 
-/** After a refusal, discards the rest of the body for a while, then closes the connection. */
+/** After a refusal, discards the rest of the body; closes the connection if the body does not end in 10 s. */
 export const dropRest = (request: IncomingMessage, slice: () => Slice): void => {
   const { headers, complete, destroyed } = request;
   const hasBody = headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;

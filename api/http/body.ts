@@ -8,8 +8,8 @@ import { LongLists } from './long-lists.ts';
 import { type BodyKind, bodyKindOf } from './media-types.ts';
 
 /**
- * Reads JSON bodies, and forms where a route accepts them. Replaces `express.json()`, which is slower, replaces
- * broken UTF-8 silently, and checks the type before the size.
+ * Reads JSON bodies, and forms where a route accepts them. Used instead of `express.json()`, which is slower, silently
+ * replaces invalid UTF-8, and checks the type before the size.
  */
 
 /** Maximum nesting, checked before parsing: deep bodies are slow to parse, and overflow the stack of recursive code. */
@@ -133,14 +133,14 @@ const inSlices = async <T>(steps: Generator<void, T>, slice: Slice): Promise<T> 
 const parse = (bytes: Buffer, kind: BodyKind, valueLimit: number): JsonBody => {
   const text = decode(bytes);
   if (kind === 'form') return parseForm(text);
-  // A body of n characters nests at most n levels: only longer ones are scanned.
+  // A body of n characters nests at most n levels, so a body of up to 100 characters is not scanned.
   const isInexact = text.length <= MAX_DEPTH || checkShape(text, valueLimit);
   const value = parseJson(text);
   if (isInexact) requireExactNumbers(text);
   return asObject(value);
 };
 
-/** As {@link parse}, in slices. */
+/** Like {@link parse}, but scans and parses JSON in slices. */
 const parseLarge = async (
   bytes: Buffer,
   kind: BodyKind,
@@ -202,8 +202,9 @@ const parsed = (
   bytes.length > LARGE ? parseLarge(bytes, kind, valueLimit, slice) : parse(bytes, kind, valueLimit);
 
 /**
- * The body as an object; undefined, without a promise, when there is none. Order of checks: 413, 415, 400.
- * @param slice for the work on the body; begins once all bytes of the body were read
+ * The body as an object; undefined when the request has no body. Order of checks: 413, 415, 400.
+ * @param slice for reading and parsing the body
+ * @returns without a promise when the headers show that there is no body
  */
 export const readBody = (
   request: IncomingMessage,

@@ -15,7 +15,7 @@ const innerOf = (schema: z.ZodType): readonly unknown[] => {
   return [];
 };
 
-/** The path of a list whose elements are checked before its length; undefined without one. */
+/** The path of a list whose elements are checked before its length; undefined without such a list. */
 export const unboundedList = (schema: z.ZodType, path = 'body'): string | undefined => {
   if (schema instanceof z.ZodArray && !isSizedFirst(schema)) return path;
   const names = schema instanceof z.ZodObject ? Object.keys(schema.shape) : [];

@@ -22,7 +22,7 @@ export const checkNamed = (
   checkPartner(principal, named.partner_id);
 };
 
-/** Undefined for platform admins and public routes, which have no tenant. */
+/** Undefined for platform admins, partners and public routes, which have no tenant. */
 export const tenantOf = (principal: Principal | undefined): string | undefined =>
   principal !== undefined && 'tenantId' in principal ? principal.tenantId : undefined;
 

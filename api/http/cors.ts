@@ -32,7 +32,7 @@ export const EXPOSED_HEADERS: readonly string[] = [
   'X-Request-Id',
   'X-Total-Count',
 ];
-/** Seconds; no browser keeps a preflight longer. */
+/** Seconds; the longest time for which Chromium caches a preflight. */
 const MAX_AGE = 7200;
 
 /** Sets the headers of CORS on every answer, errors included, and answers preflights. */

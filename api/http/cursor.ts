@@ -16,7 +16,7 @@ const pageEnd = z.object({
   list: z.string().max(8).optional(),
 });
 
-/** Identifies a list by all that selects and orders its rows: cursors of other lists are refused. */
+/** Identifies a list by everything that selects and orders its rows, so that cursors of other lists are refused. */
 export const listName = (...parts: readonly (string | undefined)[]): string =>
   createHash('sha256')
     .update(JSON.stringify(parts.map((part) => part ?? null)))
@@ -28,7 +28,7 @@ export const encodeCursor = (end: PageEnd, list?: string): string =>
     'base64url',
   );
 
-/** @throws 400 for a malformed cursor, or, with `list` ({@link listName}), a cursor of another list */
+/** @param list from {@link listName} @throws 400 for a malformed cursor, and for a cursor of another list */
 export const decodeCursor = (cursor: string | undefined, list?: string): PageEnd | undefined => {
   if (cursor === undefined) return undefined;
   const end = parsed(cursor);
@@ -48,7 +48,7 @@ const parsed = (cursor: string): z.infer<typeof pageEnd> | undefined => {
 export const invalidCursor = (): DomainError =>
   invalid([{ path: 'cursor', code: 'invalid_format', message: 'This cursor is not valid for this list.' }]);
 
-/** Decodes the position at which a page of events begins. @throws as {@link decodeCursor} */
+/** Decodes the position where the page of events before ended. @throws 400 for a cursor without such a position */
 export const decodePosition = (
   cursor: string | undefined,
   parse: (text: string) => Position | undefined,
@@ -62,7 +62,7 @@ export const decodePosition = (
   return position;
 };
 
-/** As {@link nextPage}, for a list of events. */
+/** Like {@link nextPage}, but for a list of events. */
 export const nextPosition = (position: Position | undefined, list?: string) =>
   nextPage(position === undefined ? undefined : { values: [position], id: '' }, list);
 

@@ -13,7 +13,7 @@ import type { LogRequest } from './request-log.ts';
 import type { Route } from './route.ts';
 
 export interface ReadsWait {
-  /** Undefined for callers without a tenant: platform admins and public routes. */
+  /** Undefined for callers without a tenant: platform admins, partners, and callers of public routes. */
   readonly tenantId: string | undefined;
   readonly projections: readonly string[];
   /** Value of `X-Min-Position`. */
@@ -51,13 +51,13 @@ export interface HttpDeps {
   readonly limits: RateLimits;
   readonly expensive: ExpensiveRequests;
   readonly metrics: HttpMetrics;
-  /** Logs a request under impersonation that appended no event of its own, before its answer is sent. */
+  /** Appends a line to the impersonation log, before the request is answered (`impersonation-log.ts`). */
   readonly appendLine: AppendLine;
   readonly logger: Logger;
-  /** Logs a served request; default: none. */
+  /** Logs a served request; undefined: requests are not logged. */
   readonly logRequest?: LogRequest;
   /** Origins whose pages may call; none by default. */
   readonly corsOrigins?: readonly string[];
-  /** Express's `trust proxy`; undefined: socket addresses. */
+  /** Express's `trust proxy`; undefined: client addresses are those of the sockets. */
   readonly trustProxy?: boolean | number | string | undefined;
 }

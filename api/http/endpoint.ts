@@ -91,7 +91,7 @@ export class Endpoint {
     const slice = timeSlices.of(sliceOwnerOf(principal), route.operationId);
     const reading = readBody(exchange.request, this.#bodyRules, slice);
     const body = reading === undefined ? EMPTY : ((await reading) ?? EMPTY);
-    // Requests that arrive together start over several ticks, round-robin over tenants.
+    // Distributes requests that arrive together over several ticks, round-robin over tenants.
     if (reading === undefined && route.isPrompt !== true) await slice.begin();
     // Checks again: earlier answers may have used up the caller's budget of pending answers.
     if (principal !== undefined) exchange.pending.admit(principal);
@@ -110,7 +110,10 @@ export class Endpoint {
     );
   }
 
-  /** Checks credential, rate limit, then kind, role, scope and entitlement. @throws {DomainError} 401, 402, 403, 429 */
+  /**
+   * Checks credential, rate limit, pending answers, then kind, role, scope and entitlement.
+   * @throws {DomainError} 401, 402, 403, 429, 503
+   */
   async #admit(exchange: Exchange, segments: Segments): Promise<Principal | undefined> {
     const { route } = this;
     const { limits, appendLine } = this.#deps;
@@ -132,7 +135,7 @@ export class Endpoint {
     } finally {
       exchange.limitHeaders = limits.headersOf(principal);
     }
-    // A guessed password counts like a login.
+    // The body has a password, which could be a guess, so the request counts like a login.
     if (route.limit === 'login' && principal.kind === 'user') {
       refuse(limits.loginAs(principal.email, this.#address(exchange)), 'address');
     }
@@ -141,7 +144,7 @@ export class Endpoint {
     return this.#checkAccess(principal);
   }
 
-  /** Repeats the credential check when the body took long to arrive: the credential may have been revoked. */
+  /** Repeats the credential check if the first is 50 ms old or older: the credential may have been revoked. */
   async #stillAdmitted(exchange: Exchange, admitted: Principal | undefined): Promise<Principal | undefined> {
     if (this.#family === undefined || monotonic() - exchange.admittedAt < TRUSTED_MS) return admitted;
     return this.#checkAccess(await this.#deps.authenticate(bearerToken(exchange.request), this.#family));
@@ -196,7 +199,7 @@ export class Endpoint {
     };
   }
 
-  /** `X-Min-Position` applies to every read, and to writes that read first. */
+  /** `X-Min-Position` applies to routes that read projections, and to every GET that needs a credential. */
   #minPosition(header: string | string[] | undefined): Position | undefined {
     const { access, method, reads = [] } = this.route;
     const counts = reads.length > 0 || (method === 'get' && access.kind === 'principals');
@@ -218,7 +221,7 @@ export class Endpoint {
     return result.data;
   }
 
-  /** @param body identifies repetitions of a request, besides method and path */
+  /** @param body identifies repetitions of a request, together with method and path */
   async #once(
     exchange: Exchange,
     principal: Principal | undefined,

@@ -64,7 +64,7 @@ export interface ErrorBody {
   readonly error: ErrorCode;
   readonly message: string;
   readonly details?: Readonly<Record<string, unknown>>;
-  /** As in `X-Request-Id`. */
+  /** The value of `X-Request-Id`. */
   readonly request_id?: string;
 }
 

@@ -1,10 +1,10 @@
 import { type DomainError, invalid } from '../../domain/core/errors.ts';
 
-/** Matches digits that could round; shorter numbers are exact. */
+/** Matches numbers that parsing could round; shorter numbers are exact. */
 const MAY_ROUND = /[\d.][\d.eE+-]{15}|[eE]-\d{2}/;
 const NUMBER = /^-?(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/;
 
-/** Third argument of a JSON reviver, missing in the types of the `lib` in use. */
+/** A JSON reviver with its third argument, which the types of the `lib` in use lack. */
 type Reviver = (key: string, value: unknown, context: { readonly source?: string }) => unknown;
 
 /**

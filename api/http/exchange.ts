@@ -16,15 +16,15 @@ export interface Exchange {
   readonly request: Request;
   readonly response: ServerResponse;
   readonly requestId: string;
-  /** Undefined without traces. */
+  /** Undefined when the request is not traced. */
   readonly span: Span | undefined;
   /** The path without the query, percent-encoded. */
   readonly path: string;
-  /** The text after `?`; empty without one. */
+  /** The text after `?`; empty without a query. */
   readonly search: string;
   /** Set once the credential turns out to be an impersonation. */
   impersonationLog: RequestLog | undefined;
-  /** When the credential was checked, in monotonic ms. */
+  /** When the check of the credential began, in monotonic ms. */
   admittedAt: number;
   /** Set once the credential was checked. */
   principal: Principal | undefined;
@@ -91,7 +91,7 @@ const end = (exchange: Exchange, status: number, body: string | Uint8Array): voi
   }
 };
 
-/** Writes each part in its own slice, because a write copies synchronously, once the part before it was taken. */
+/** Writes part by part, each in its own slice, once the connection took the part before: a write copies in one tick. */
 const endInParts = ({ response, principal }: Exchange, body: Uint8Array): void => {
   const slice = timeSlices.of(sliceOwnerOf(principal), 'answer');
   let at = 0;
@@ -111,14 +111,14 @@ const endInParts = ({ response, principal }: Exchange, body: Uint8Array): void =
   more();
 };
 
-/** Headers of a reply that an idempotency key stores: its own, its position and its next page. */
+/** Headers that are stored for an idempotency key: the reply's own, its position, and the link to its next page. */
 export const replyHeaders = (exchange: Exchange, reply: Reply): Record<string, string> => ({
   ...reply.headers,
   ...(reply.position === undefined ? {} : { 'X-Event-Position': reply.position }),
   ...(reply.next === undefined ? {} : { Link: linkToNext(exchange, reply.next) }),
 });
 
-/** Sends a reply: JSON, or, when it sets its own `Content-Type`, a text, bytes or a stream unchanged. */
+/** Sends a reply as JSON. If the reply sets `Content-Type`, a text, bytes or a stream is sent unchanged instead. */
 export const send = (exchange: Exchange, reply: Reply): void => {
   const { request, response } = exchange;
   const { status, body } = reply;

@@ -43,7 +43,7 @@ export class ExpensiveRequests {
       throw rateLimited(this.#waitMs / 1000, 'expensive_requests');
     }
     whenAnswered(response, release);
-    // Each starts in a tick of its own, so that the requests of other tenants are read in between.
+    // Each request starts in its own tick, so that requests of other tenants are read in between.
     await nextTick();
   }
 

@@ -13,7 +13,7 @@ import type { Reply } from './route.ts';
 
 /** Stores bodies of answers, sealed with the data keys of the personal texts in them. */
 export interface AnswerCodec {
-  /** @param personal ids of the data keys of those texts */
+  /** @param personal ids of the data keys of the personal texts in the body */
   store(body: unknown, personal: readonly string[]): string | Promise<string>;
   /** Undefined when one of the keys is destroyed: the answer is then rebuilt from the appended events. */
   restore(text: string): unknown;
@@ -37,9 +37,9 @@ export const parseIdempotencyKey = (headers: readonly string[]): string => {
 export type Fingerprint = (method: string, path: string, body: unknown) => string;
 
 /**
- * Fingerprints of bodies that may hold e-mails and passwords, stored for a day: HMAC-SHA-256 (hex) with a key derived
- * from `MASTER_KEY`, so that the bodies cannot be guessed. After a change of `MASTER_KEY` stored fingerprints match no
- * request: a repetition is refused as `idempotency_key_reused`, never executed twice.
+ * Fingerprints are HMAC-SHA-256 (hex) with a key derived from `MASTER_KEY`: they are stored for a day, and must not let
+ * anybody guess e-mails and passwords in bodies. After a change of `MASTER_KEY` stored fingerprints match no request: a
+ * repetition is refused as `idempotency_key_reused`, never executed twice.
  */
 export const fingerprints = (masterKey: string): Fingerprint => {
   // A key object, made once: with it Node makes an HMAC in 2 µs, with a plain key in 18 µs.

@@ -27,7 +27,7 @@ interface Facts {
 /**
  * The log of one request under impersonation (decisions, section 3). Changes append their own events; reads, refusals
  * and writes without an effect append a line. The line is on disk before the answer is sent, otherwise the answer is
- * 503. Only a rate-limited request (429) appends no line.
+ * 503. A rate-limited request (429) appends nothing.
  */
 export class RequestLog implements ImpersonationLog {
   appended = false;
@@ -51,7 +51,7 @@ export class RequestLog implements ImpersonationLog {
     }
   }
 
-  /** The error to answer: the thrown one, or 503 when it could not be logged. */
+  /** The error to answer: the given error, or 503 when the request could not be logged. */
   async refused(error: unknown): Promise<unknown> {
     const { status } = errorAnswer(error);
     if (this.#isLogged || status === 429) return error;
@@ -80,7 +80,7 @@ export const unlogged = (cause: unknown): DomainError =>
 
 /**
  * The log of an admitted request; undefined without impersonation.
- * @param params reads the variables of its path; may throw a refusal
+ * @param params reads the variables of the request's path; may throw a refusal
  */
 export const impersonationLogOf = (
   request: IncomingMessage,

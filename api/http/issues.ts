@@ -1,7 +1,7 @@
 import type { z } from 'zod';
 import { type DomainError, type FieldIssue, invalid } from '../../domain/core/errors.ts';
 
-/** Converts zod's issues to those of the API, with messages that never repeat a value. */
+/** Converts issues of zod to issues of the API, with messages that never repeat a value. */
 
 /** Maximum of issues in an answer, so that the answer to a body with thousands of errors stays short. */
 const MAX_ISSUES = 100;
@@ -11,7 +11,7 @@ type RawIssue = z.core.$ZodRawIssue;
 const nameOf = (path: readonly PropertyKey[] | undefined): string =>
   path === undefined || path.length === 0 ? 'The value' : dotted(path);
 
-/** A path such as `lines.0.debit`; its names are truncated, because keys of a record come from the caller. */
+/** A path such as `lines.0.debit`; its names are truncated, because keys of an object may come from the caller. */
 const dotted = (path: readonly PropertyKey[]): string =>
   path
     .map((part) => String(part).slice(0, 100))

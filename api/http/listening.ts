@@ -11,7 +11,7 @@ import { ConnectionQueue } from './connection-queue.ts';
  */
 const SOCKETS = 16;
 
-/** Connections that may wait to be accepted; the system may allow fewer. Clients retry others after 1 s or more. */
+/** Connections that may wait to be accepted; the system may allow fewer. A client beyond it retries after 1 s. */
 const BACKLOG = 4096;
 
 /** Whether the system divides connections among sockets with `SO_REUSEPORT`. */
@@ -35,8 +35,8 @@ const listenOn = async (listener: Listener, options: ListenOptions): Promise<voi
 };
 
 /**
- * Checks that the port is free, or finds a free one for 0. Call it before sockets share the port (`SO_REUSEPORT`),
- * because these would share a port with other programs, too.
+ * Checks that the port is free, or finds a free one for 0. Call it before sockets share the port (`SO_REUSEPORT`):
+ * such sockets would also share the port with another program, without an error.
  * @throws when another process uses the port
  */
 export const freePort = async (address: Address): Promise<number> => {

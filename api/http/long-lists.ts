@@ -1,9 +1,9 @@
 import { randomUUID } from '../../application/core/runtime/random.ts';
 
-/** Characters of a list that are parsed together; a longer element is parsed alone. */
+/** Minimum characters of a list that are parsed together. */
 const PART = 128 * 1024;
 
-/** Places in a JSON text of a long list's brackets, and of commas in it, about {@link PART} characters apart. */
+/** A long list, as indexes in the JSON text: its brackets, and commas at least {@link PART} characters apart. */
 interface LongList {
   readonly open: number;
   readonly close: number;
@@ -16,7 +16,7 @@ interface Bracket {
   readonly commas: number[];
 }
 
-/** Finds the long lists of a JSON text while it is scanned, so that each can be parsed in parts. */
+/** Finds the long lists of a JSON text during its scan, so that each list can be parsed in parts. */
 export class LongLists {
   readonly #open: Bracket[] = [];
   #found: LongList[] = [];

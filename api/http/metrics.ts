@@ -7,11 +7,11 @@ import type { ErrorAnswer } from './errors.ts';
 import type { CutReason } from './pending-answers.ts';
 import { type TellThreads, threadMetrics } from './thread-metrics.ts';
 
-/** Counts one answer. @param status HTTP status @param seconds from the request's arrival to its answer */
+/** Counts one answer. @param status HTTP status @param seconds from the start of the request's work to its answer */
 export type ObserveAnswer = (status: number, seconds: number) => void;
 
 export interface HttpMetrics {
-  /** The observer of one route: resolves its labels once. */
+  /** The observer of one route. Resolves the labels once for each class of status. */
   route(method: string, pattern: string): ObserveAnswer;
   /** Counts a request that exceeded a limit; other answers are ignored. */
   refused(answer: ErrorAnswer): void;

@@ -67,7 +67,7 @@ const parserOf = ({ headers }: IncomingMessage, limit: number): busboy.Busboy =>
       defParamCharset: 'utf8',
       preservePath: true,
       limits: {
-        // The parser reports a limit once it is reached, but a file may be exactly as large.
+        // The parser reports a limit once it is reached, but a file may be exactly as large as the limit.
         fileSize: limit + 1,
         files: 1,
         fields: FIELDS,
@@ -89,7 +89,7 @@ const parserOf = ({ headers }: IncomingMessage, limit: number): busboy.Busboy =>
  * @param receive gets the file's bytes; when the upload fails, the file's stream is destroyed, and the failure is
  * thrown after `receive` has ended
  * @param drop deletes the stored file of a refused upload
- * @throws {DomainError} 413 as soon as the file exceeds its limit; 400 for anything but one whole file
+ * @throws {DomainError} 413 as soon as the file or a field exceeds its limit; 400 for anything but one whole file
  */
 export const readMultipart = async <Received>(
   request: IncomingMessage,

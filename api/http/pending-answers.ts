@@ -38,8 +38,8 @@ interface Metrics {
 }
 
 /**
- * Counts answers that their clients have not read, and closes connections beyond the limits. An answer that the
- * operating system takes at once is never counted.
+ * Counts answers that their clients have not read, and closes connections beyond the limits. An answer of up to 64 KiB
+ * that the operating system takes at once is not counted.
  */
 export class PendingAnswers {
   readonly #metrics: Metrics;
@@ -62,7 +62,7 @@ export class PendingAnswers {
   }
 
   /**
-   * As {@link admit}, for a caller without a credential. Unread answers of other addresses do not count.
+   * Like {@link admit}, but for a caller without a credential. Unread answers of other addresses do not count.
    * @throws {DomainError} 503
    */
   admitStranger(connection: Socket): void {

@@ -13,14 +13,14 @@ interface Line {
 }
 
 /**
- * Serves the requests of a connection one after the other, each once the answer before was sent. Otherwise a client
- * could make the server hold hundreds of answers that wait behind the first.
+ * Serves the requests of a connection one after the other: each starts once the request before was answered. Otherwise
+ * a client could make the server hold hundreds of answers that wait for the first answer.
  */
 export class Pipelined {
   readonly #lines = new WeakMap<Socket, Line>();
   readonly #onCut: () => void;
 
-  /** @param onCut called when a connection was closed for too many waiting requests */
+  /** @param onCut called when a connection was closed for too many unanswered requests */
   constructor(onCut: () => void) {
     this.#onCut = onCut;
   }

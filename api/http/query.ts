@@ -4,7 +4,7 @@ import { type DomainError, invalid } from '../../domain/core/errors.ts';
 
 export type Query = Readonly<Record<string, string | readonly string[] | undefined>>;
 
-/** Parameters that every route accepts: `checkNamed` compares them with the caller's tenant and partner. */
+/** Parameters that no route refuses as unknown: `checkNamed` checks them against the caller. */
 const EVERYWHERE: readonly string[] = ['tenant_id', 'partner_id'];
 /** Maximum characters of an unknown name that the answer repeats. */
 const SHOWN = 40;
@@ -15,7 +15,7 @@ const NONE: Query = Object.freeze({});
 export const queryOf = (search: string): Query =>
   search === '' ? NONE : parseQuery(search, undefined, undefined, { maxKeys: 0 });
 
-/** Parameters that a schema of a query knows. @throws for a schema of another form than an object */
+/** Parameters that a schema of a query knows. @throws for a schema that is not an object schema */
 export const queryNames = (schema: z.ZodType | undefined): readonly string[] => {
   if (schema === undefined) return [];
   if (schema instanceof z.ZodPipe && schema.in instanceof z.ZodObject) return Object.keys(schema.in.shape);

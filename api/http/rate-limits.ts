@@ -5,7 +5,10 @@ import type { Plan } from '../../domain/tenancy/tenant.ts';
 import { networkOf } from './address.ts';
 import { type ExceededLimit, rateLimited } from './errors.ts';
 
-/** Rate limits of one process (decisions, section 3). Each function returns undefined (allowed) or seconds to wait. */
+/**
+ * Rate limits of one process (decisions, section 3). Functions that count return undefined if the request is allowed,
+ * otherwise the seconds to wait.
+ */
 export interface RateLimits {
   /** Counts a request of a credential. @param callerKey tenant and caller */
   request(callerKey: string): number | undefined;
@@ -63,7 +66,7 @@ export class TokenBuckets {
     this.#set(caller, Math.min(fullAt, now + this.#depth));
   }
 
-  /** Takes tokens. @param now ms @returns seconds until they are available, if they are not */
+  /** Takes tokens. @param now ms @returns undefined, or the seconds until so many tokens are available */
   take(caller: string, now: number, tokens = 1): number | undefined {
     if (this.isOff) return undefined;
     const known = this.#fullAt.get(caller);
@@ -101,7 +104,7 @@ export class TokenBuckets {
 /** Public requests a minute, per address and operation (decisions, section 6, Form). */
 const PUBLIC_PER_MINUTE = 30;
 
-/** An IPv6 customer usually has a /48, so its addresses count as one. */
+/** A site with IPv6 usually has a /48, so all addresses of a /48 count as one. */
 const OF_ADDRESS = { ipv4: 32, ipv6: 48 };
 /** Networks for logins with one e-mail: wrong passwords from one network do not block the owner in another. */
 const OF_LOGIN = { ipv4: 24, ipv6: 48 };

@@ -3,8 +3,9 @@ import { FairLimiter } from '../../application/core/concurrency/fair-limiter.ts'
 import type { PendingAnswers } from './pending-answers.ts';
 
 /**
- * Maximum of reads that this node answers at a time, in total and of a tenant; a tenant gets one slot even beyond the
- * total. An answer has at most about 1 MiB, so the reads of a tenant add at most 16 MiB to its unread answers.
+ * Maximum of concurrent reads of this process, in total and of a tenant; a tenant gets one slot even beyond the total.
+ * Holds for searches and for other reads separately. An answer has at most about 1 MiB, so the reads of a tenant add at
+ * most 32 MiB to its unread answers.
  */
 const LIMITS = { total: 64, perTenant: 16, reserved: 1 };
 
@@ -21,7 +22,7 @@ export class ReadsInWork {
   /** Separate, because searches wait long for each other, and other reads of the tenant must not wait for searches. */
   readonly #searches = new FairLimiter(LIMITS);
 
-  /** @returns without a promise while a slot is free */
+  /** @returns a function that releases the slot, without a promise while a slot is free */
   enter(principal: Principal, isSearch: boolean): Leave | Promise<Leave> {
     const limiter = isSearch ? this.#searches : this.#plain;
     const owner = ownerKey(principal);

@@ -7,7 +7,7 @@ const isErrorCode = (code: string): code is ErrorCode => ERROR_CODES.some((known
 export const isKeyed = ({ access, method, keyedBy }: Route): boolean =>
   (access.kind === 'principals' || keyedBy === 'stranger') && ['post', 'put', 'patch'].includes(method);
 
-/** Error codes of a route: by its access and parts, and those that it lists. */
+/** Error codes of a route: codes that follow from its access and other members, and codes that it lists. */
 export const errorCodes = (route: Route): ReadonlySet<ErrorCode> => {
   const codes = new Set<ErrorCode>([
     'validation_failed',

@@ -25,15 +25,15 @@ export type Access =
       readonly kind: 'principals';
       /** Kinds of one credential family; credentials of another family are `invalid_credential`. */
       readonly kinds: readonly PrincipalKind[];
-      /** Persons only; others get `admin_required`. */
+      /** Roles of which a person needs one; other persons get `admin_required`. Not checked for other kinds. */
       readonly roles?: readonly Role[];
-      /** Extensions and API tokens only; present exactly when `kinds` has them. */
+      /** The scope that extensions and API tokens need; set exactly when `kinds` has one of these. */
       readonly scope?: Scope;
       /** Answered with `delegated_credential_refused` (`forbidden` for an impersonation). */
       readonly refuses?: readonly Delegated[];
-      /** Required entitlement: `ledger` 402 before any 403, `assistant` 403, `webhooks` a paid plan, 403. */
+      /** Required of the tenant, else: `ledger` 402, before any 403; `assistant` 403; `webhooks` (a paid plan) 403. */
       readonly entitlement?: 'ledger' | 'assistant' | 'webhooks';
-      /** Partners only; others get `partner_permission_missing`. */
+      /** The permission that a partner needs; without it: `partner_permission_missing`. */
       readonly permission?: string;
     };
 
@@ -75,7 +75,7 @@ export interface UploadRequest<P, A extends Principal = Principal> {
 
 export interface Reply {
   readonly status: number;
-  /** Sent as JSON; undefined: no body. */
+  /** Sent as JSON, unless `headers` sets `Content-Type` (see `send`); undefined: no body. */
   readonly body?: unknown;
   readonly headers?: Readonly<Record<string, string>>;
   /** Becomes `X-Event-Position`: the log position of the write. */
@@ -131,7 +131,7 @@ export interface Route {
   readonly body?: z.ZodType;
   /** Success answers by status; `null` for no body. */
   readonly responses: Readonly<Record<number, z.ZodType | null>>;
-  /** Error codes beyond those of every route. */
+  /** Error codes beyond those that follow from the other members (`errorCodes`). */
   readonly errors?: readonly string[];
   /** Projections that the handler reads: they must include the tenant's answered writes. */
   readonly reads?: readonly string[];
@@ -152,13 +152,13 @@ export interface Route {
   /** Media type of a success answer without a schema, or of an alternative to the JSON answer. */
   readonly produces?: string;
   /**
-   * `login`: the login limits replace the credential's. `public`: 30 a minute per address and route, for public
-   * routes that write, or whose callers could guess a secret.
+   * `login`: the login limits, in addition to the credential's limit. `public`: 30 a minute per address and route, for
+   * public routes that write, or whose callers could guess a secret.
    */
   readonly limit?: 'login' | 'public';
   /** Public routes only: accepts `Idempotency-Key`, shared by all callers of the same path. */
   readonly keyedBy?: 'stranger';
-  /** The page that replaces a JSON error for browsers; undefined keeps the JSON. The error sets status and headers. */
+  /** The page that replaces a JSON error for browsers; undefined keeps the JSON. Status and headers are the error's. */
   readonly errorPage?: (error: ErrorAnswer, headers: IncomingHttpHeaders) => Page | undefined;
   readonly handle: (request: RouteRequest<never, never, never, never>) => Promise<Reply>;
 }

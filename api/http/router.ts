@@ -1,6 +1,6 @@
 /**
- * Finds an endpoint by the segments of its path. A tree takes one look-up per segment, where Express tries a regular
- * expression per route, and knows the methods of a path (405, `Allow`).
+ * Finds an endpoint by the segments of its path, in a tree: one look-up per segment, while Express would try a regular
+ * expression per route. The tree also knows the methods of a path (405, `Allow`).
  */
 
 interface Node<T> {
@@ -73,7 +73,7 @@ export class Router<T> {
   }
 }
 
-/** A fixed segment takes precedence; the variable is tried when no route with the fixed segment matches. */
+/** A fixed segment takes precedence; the variable is tried when no path with the fixed segment matches. */
 const walk = <T>(
   node: Node<T>,
   segments: readonly string[],

@@ -18,7 +18,7 @@ export interface Delivery {
 
 export interface Listener {
   readonly url: string;
-  /** Sets the secret. Deliveries that arrived before wait for this call. */
+  /** Sets the secret. Deliveries that arrive earlier wait for this call. */
   verifyBy(secret: string): void;
   close(): Promise<void>;
 }

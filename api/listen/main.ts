@@ -31,7 +31,7 @@ const MOST_PORT = 65_535;
 
 const isHttp = (text: string): boolean => /^https?:$/.test(URL.parse(text)?.protocol ?? '');
 
-/** @throws {Error} for an option that is unknown or has a value of another kind */
+/** @throws {Error} for an unknown option, and for an option with an invalid value */
 const optionsOf = () => {
   const { values } = parseArgs({ options: OPTIONS });
   for (const name of ['forward', 'api'] as const) {

@@ -8,8 +8,8 @@ import { sliceOwnerOf } from '../http/checks.ts';
 import { operatorRoute, type Reply, type Route, route } from '../http/route.ts';
 
 /**
- * Serves the OpenAPI and AsyncAPI documents and pages to read them, from local files only. Their generators are loaded
- * at the first request (decision 44).
+ * Serves the OpenAPI and AsyncAPI documents and pages to read them, from local files only. The generators of the
+ * documents are loaded at the first request (decision 44).
  */
 
 const PAGE = `<!doctype html>

@@ -111,7 +111,7 @@ export const errorResponses = (route: Route): ZodOpenApiResponsesObject => {
   );
 };
 
-/** A sentence for the description: the error codes that only this route lists, by status. */
+/** A sentence for the description: the error codes that the route itself lists, by status. */
 export const ownErrors = (route: Route): string => {
   const codes = [...new Set(route.errors ?? [])].filter((code) =>
     ERROR_CODES.some((known) => known === code),

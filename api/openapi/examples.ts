@@ -13,7 +13,7 @@ export interface Examples {
   readonly operations: Readonly<Record<string, OperationExample>>;
   /** By status. */
   readonly errors: Readonly<Record<string, unknown>>;
-  /** Bodies of deliveries by event type, and envelopes of the WebSocket by the name of their schema. */
+  /** Bodies of deliveries by event type, and envelopes of the WebSocket by the name of their message. */
   readonly events: Readonly<Record<string, unknown>>;
 }
 

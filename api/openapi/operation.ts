@@ -17,7 +17,7 @@ import { SCHEMES } from './security.ts';
 
 const JSON_TYPE = 'application/json';
 const TEXT = { type: 'string' } as const;
-/** Generators of clients read `format`. */
+/** Client generators read `format`. */
 const BYTES = { type: 'string', format: 'binary' } as const;
 const isText = (type: string): boolean => type.startsWith('text/') || type === NDJSON;
 

@@ -27,7 +27,7 @@ const PAGE_HEADERS = {
   'Content-Security-Policy': CSP,
   'Cross-Origin-Opener-Policy': 'same-origin',
   'Referrer-Policy': 'no-referrer',
-  // The page names the files of this build; those of the next build have other names.
+  // The page names the files of this build; the files of the next build have other names.
   'Cache-Control': 'no-cache',
 };
 

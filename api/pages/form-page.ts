@@ -165,7 +165,7 @@ ${form.fields.map((field) => fieldOf(field, form, problems.get(field.key)))}<but
   return page(isWrong ? `Error: ${form.title}` : form.title, content);
 };
 
-/** @param again the form's address, relative to the page's own */
+/** @param again the form's address, relative to the address of this page */
 export const thanksPage = (title: string, again: string): string =>
   page(
     `Sent: ${title}`,

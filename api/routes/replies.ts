@@ -23,7 +23,7 @@ export const one = <M extends Method, V extends z.ZodType, P extends z.ZodType>(
   params: P,
 ) => ({ method, params, responses: { 200: view } }) as const;
 
-/** As {@link one}, for a removal, whose answer has no body. */
+/** Like {@link one}, but for a removal; the answer has no body. */
 export const removal = <P extends z.ZodType>(params: P) =>
   ({ method: 'delete', params, responses: { 204: null } }) as const;
 
@@ -51,7 +51,7 @@ export const gone = (position: Position | undefined): Reply => ({ status: 204, p
 export const isoOrNull = (ms: number | null | undefined): string | null =>
   ms === null || ms === undefined ? null : iso(ms);
 
-/** @throws 404 without a document */
+/** @throws 404 for an undefined document */
 export const found = <D>(document: D | undefined): D => {
   if (document === undefined) throw notFound();
   return document;

@@ -14,7 +14,7 @@ type Guarded = Access & { kind: 'principals' };
 type Untagged<T = Route> = Omit<T, 'tag'> & { readonly tag?: string };
 type Without<T> = Omit<Untagged<T>, 'access'>;
 
-/** Adds the area's tag to routes without a tag, and `guards` to the access of those that need a credential. */
+/** Adds the area's tag to routes without a tag, and `guards` to the access of routes that need a credential. */
 export const tagged = (
   tag: string,
   routes: readonly Untagged[],
@@ -63,7 +63,7 @@ export const personRoute: Kind<UserPrincipal, SessionGuards> = kindOf({
   kinds: ['user'],
 });
 
-/** As {@link personRoute}, for admins of the tenant. */
+/** Like {@link personRoute}, but for admins of the tenant only. */
 export const adminRoute: Kind<UserPrincipal, SessionGuards> = kindOf({
   kind: 'principals',
   kinds: ['user'],

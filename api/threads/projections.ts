@@ -28,7 +28,7 @@ export interface ThreadData {
 
 /** Messages between the main thread and the projections' thread of the same release, so they are not validated. */
 export type ToProjections =
-  /** The log has grown. Holds the new events of a remote log; the thread reads those of the embedded log itself. */
+  /** The log has grown. Has the new events of a remote log; the thread reads new events of an embedded log itself. */
   | { readonly kind: 'appended'; readonly growths: readonly LogGrowth[] }
   /** Requests the page of the log after a position, or the first page. */
   | { readonly kind: 'read'; readonly id: number; readonly after?: Position }

@@ -48,7 +48,7 @@ const run = async (): Promise<void> => {
     : events;
   const follower = new LogFollower({ events: source, logger });
   const pageAfter = follower.pagesFor(stopping.signal);
-  // Pages for the main thread are read once the projections fold, because these need the same pages.
+  // Pages for the main thread are read once the projections fold, because the projections need the same pages.
   const folding = Promise.withResolvers<void>();
   setTimeout(folding.resolve, UNTIL_FOLDING_MS).unref();
   const runners = new Map(

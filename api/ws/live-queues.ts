@@ -12,7 +12,7 @@ interface LiveQueuesDeps {
   readonly monotonic: () => number;
   /** Sends an envelope in the tick of the call. */
   readonly send: (event: LoggedEvent, envelope: Envelope) => void;
-  /** Called when no envelope can be built of the event, now or later. */
+  /** Called when no envelope can be built for the event, now or later. */
   readonly onFailed: (event: LoggedEvent) => void;
   /** Called when a tenant's events are dropped: its sockets must reconnect with their last position. */
   readonly onDropped: (tenantId: string) => void;
@@ -52,7 +52,7 @@ export class LiveQueues extends WithDeps<LiveQueuesDeps> {
     if (this.#held > MAX_HELD_BYTES) this.#giveUpFullest();
   }
 
-  /** Drops a tenant's events, since no recipient is connected. */
+  /** Drops a tenant's events: no recipient is connected, or the events have waited too long. */
   end(tenantId: string): void {
     const queue = this.#queues.get(tenantId);
     if (queue === undefined) return;

@@ -38,7 +38,7 @@ export class Peer {
   /** The position that the replay must reach. */
   #owed: Position | undefined;
   #isLive = false;
-  /** Payloads of unanswered pings; other pongs are ignored. */
+  /** Payloads of unanswered pings; a pong with another payload is ignored. */
   #pings: string[] = [];
   /** Bytes that the operating system has taken, and when it last took some. */
   #taken = 0;
@@ -76,7 +76,7 @@ export class Peer {
     return this.#through;
   }
 
-  /** The position that the replay must still reach; undefined when it has. */
+  /** The position that the replay must still reach; undefined once the replay has reached it. */
   get owed(): Position | undefined {
     const [through, owed] = [this.#through, this.#owed];
     return owed !== undefined && (through === undefined || owed > through) ? owed : undefined;
@@ -107,7 +107,7 @@ export class Peer {
     this.#write(textFrame(text));
   }
 
-  /** Sends one frame; resolves when the process has handed over all its bytes, or the connection has ended. */
+  /** Sends one frame; resolves when the operating system has all bytes of the frame, or the connection has ended. */
   async sendAndFlush(text: string): Promise<void> {
     if (!this.isOpen) return;
     await new Promise<void>((resolve) => {
@@ -144,7 +144,7 @@ export class Peer {
     } else if (now - this.#takenAt > UNREAD_MS) this.close(CLOSE.slowReader, 'reading too slowly');
   }
 
-  /** Sends one ping; terminates a peer that missed two. */
+  /** Sends a ping, or terminates the peer if it has missed two pings. */
   ping(): void {
     if (this.#pings.length >= MAX_MISSED_PINGS) {
       this.#socket.terminate();

@@ -51,8 +51,8 @@ interface Replay {
 }
 
 /**
- * Sends missed envelopes. Keeps stream and revision of each missed event, and one frame at a time. Only a few replays
- * read at a time, so that few pages are in memory.
+ * Sends missed envelopes. A replay keeps in memory stream and revision of each missed event, and one frame at a time.
+ * Only a few replays read at a time, so that few pages are in memory.
  */
 export class Replays extends WithDeps<ReplaysDeps> {
   readonly #running = new Set<Replay>();
@@ -137,7 +137,7 @@ export class Replays extends WithDeps<ReplaysDeps> {
     return end !== undefined && through <= end;
   }
 
-  /** Events of the user's envelopes up to a position; undefined when there are too many. */
+  /** Events of the user's envelopes up to a position; undefined when there are too many, or too many to scan. */
   async #missed(replay: Replay, until: Position, most: number): Promise<MissedEvent[] | undefined> {
     const missed: MissedEvent[] = [];
     let from = replay.peer.through;

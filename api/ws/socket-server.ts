@@ -38,7 +38,7 @@ import { refuse, tokenOf } from './upgrade.ts';
 import { WITHDRAWALS, withdrawnFrom } from './withdrawals.ts';
 
 export interface SocketServerDeps {
-  /** As `catchUp` of the HTTP pipeline. */
+  /** The same as `catchUp` of the HTTP pipeline. */
   readonly catchUp?: (() => Promise<void>) | undefined;
   readonly authentication: Pick<Authentication, 'authenticate' | 'expiryOf'>;
   readonly envelopes: Envelopes;
@@ -61,7 +61,7 @@ export interface SocketServerDeps {
   readonly monotonic?: () => number;
 }
 
-/** The route's name in the event log. */
+/** The route as the impersonation log names it. */
 const ROUTE = { method: 'get', path: SOCKET_PATH, operationId: 'openSocket' } as const;
 const HEARTBEAT_MS = 25_000;
 const MAX_FRAME_BYTES = 64 * 1024;
@@ -71,7 +71,7 @@ const CHECK_MS = 1000;
 /** Types of the events that the server handles. */
 const HANDLED_TYPES = [...[TenantStatusChanged, ...WITHDRAWALS].map(({ type }) => type), ...ENVELOPE_TYPES];
 
-/** Maximum of sockets that are connected to this node at a time (docs/limits.md). */
+/** Maximum of sockets of a user and of a tenant that are connected to this node at a time (docs/limits.md). */
 export const SOCKET_LIMITS: SocketLimits = { perUser: 100, perTenant: 10_000 };
 
 interface Handshake {
@@ -273,7 +273,7 @@ export class SocketServer {
     span?.end({ 'socket.count': sent });
   }
 
-  /** Sends a resync for an event without an envelope: the tenant's clients read its data over REST. */
+  /** Sends a resync for an event without an envelope: the tenant's clients then read the event's data over REST. */
   #resync({ tenantId, position }: LoggedEvent): void {
     this.#deps.onPosition(tenantId, position);
     const frame = textFrame(JSON.stringify({ kind: 'system', event: 'resync', position }));

@@ -8,8 +8,8 @@ import { type ErrorAnswer, errorText } from '../http/errors.ts';
 const { STATUS_CODES } = process.getBuiltinModule('node:http');
 
 /**
- * The token of `?token=`, `Authorization`, or the subprotocol pair `bearer, <jwt>`. Two different tokens are refused,
- * as two headers are in a REST request.
+ * The token of `?token=` or `Authorization`; without these, of the subprotocol pair `bearer, <jwt>`. Refuses a repeated
+ * `?token=`, and a header whose token differs from `?token=`.
  * @throws `invalid_credential`
  */
 export const tokenOf = (request: IncomingMessage, url: URL): string | undefined => {

@@ -69,7 +69,7 @@ export const customerById = async (
   return doc === undefined ? undefined : customerOf(partnerId, doc);
 };
 
-/** The partner's present customers, then former customers with a tenure in the window; both oldest tenant first. */
+/** The partner's present customers, then former customers with a tenure in the window, each group oldest first. */
 export const customersOf = async (
   reader: DocumentReader,
   partnerId: string,

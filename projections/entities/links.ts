@@ -63,7 +63,7 @@ export const linksProjection = projection<LinkEvent>({
 
 // Queries
 
-/** Links of a job, newest first, including ended ones. */
+/** Links of a job, newest first, including revoked and expired links. */
 export const linksOf = links.listOf('by_job', 'desc');
 
 export const linkOfToken = tokens.get;

@@ -16,7 +16,7 @@ import { type OrderKey, orderKeys } from '../../domain/expressions/order-key.ts'
 export interface RecordDoc {
   readonly id: string;
   readonly entity_name: string;
-  /** The entity's name; null once the record's deletion has begun. */
+  /** The entity's name; null while the record is being deleted. */
   readonly listed: string | null;
   readonly values: Values;
   /** Order keys by field, for filters and sorts. */
@@ -207,7 +207,7 @@ export const recordsOfTenant = records.list('by_entity', 'asc');
 /** Records that refer to a given record, including records being deleted. */
 export const referrersOf = records.listOf('by_ref', 'asc');
 
-/** Records marked by an attempt to delete. */
+/** Records that a deletion attempt has marked. */
 export const recordsBeingDeleted = records.listOf('by_deletion', 'asc');
 
 /** Notes of a record, oldest first. */

@@ -89,7 +89,7 @@ export interface Range {
   readonly to: string;
 }
 
-/** Balances, and the position of the last event of the journal that they include. */
+/** Balances, and the position of the journal's last event that the balances include. */
 export interface PresentBalances extends Balances {
   readonly lastChange: string | undefined;
 }

@@ -57,7 +57,7 @@ export const postingRulesProjection = projection<PostingRuleEvent | PostingFailu
 /** Newest first. */
 export const rulesOf = rules.list('by_created_at', 'desc');
 
-/** Newest first, including resolved ones. */
+/** Newest first, including resolved failures. */
 export const failuresOf = failures.list('by_created_at', 'desc');
 
 export const ruleById = rules.get;

@@ -29,7 +29,7 @@ export interface MessageDoc {
   readonly sender_user_id: string;
   /** The sealed text, which names its data key and has mentions as ids; null when deleted. */
   readonly body: string | null;
-  /** The data key of a deleted message. */
+  /** Id of the data key of a deleted message. */
   readonly text_key?: string;
   readonly created_at: string;
   readonly edited_at?: string;
@@ -142,7 +142,7 @@ export const conversationById = conversations.get;
 
 export const messageById = messages.get;
 
-/** A page of messages, oldest first: the newest messages, or those next to the revision `before` or `after`. */
+/** A page of messages, oldest first: the newest messages, or those next to `before` or `after` (revisions). */
 export const messagesOf = async (
   reader: DocumentReader,
   tenantId: string,

@@ -6,8 +6,8 @@ import type { DeliveryEvent } from '../../domain/webhooks/delivery.ts';
 import type { SubscriptionEvent } from '../../domain/webhooks/subscription.ts';
 
 /**
- * Work of all tenants that waits for a person, counted for operators (`GET /metrics`). Holds a document only while
- * its work is open, so that counting reads few rows. All documents are stored under the platform.
+ * Work of all tenants that waits for a person, counted for operators (`GET /metrics`). Work has a document only while
+ * it is open, so that counting reads few rows. All documents are stored under the platform.
  */
 
 interface OpenDoc {
@@ -33,7 +33,7 @@ const ended =
     return since === undefined ? undefined : { since, replay: null };
   };
 
-/** Touches nothing without a replay: most deliveries succeed at once and never have a document. */
+/** Touches no document unless the attempt answers a replay: most deliveries succeed at once without a document. */
 const replayEnded = ({ data }: { data: { delivery_id: string; replay_id?: string | undefined } }) =>
   data.replay_id === undefined ? [] : [deadLetters.touch(data.delivery_id, ended(data.replay_id, undefined))];
 

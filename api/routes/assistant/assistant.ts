@@ -18,7 +18,7 @@ const BASE = '/api/v1/tenant';
 const MAX_QUESTION = 4000;
 const MAX_HISTORY = 50;
 
-/** Code points of an excerpt. */
+/** Maximum code points of an excerpt. */
 const EXCERPT = 240;
 
 const excerptOf = (texts: readonly string[]): string => {

@@ -62,7 +62,7 @@ const withHeads = async (deps: Deps, tenantId: string): Promise<Reply> => {
       if (heads.length > 0) await file.appendFile(heads.map((one) => `${JSON.stringify(one)}\n`).join(''));
     });
     const body = Readable.from(spooled(`${JSON.stringify(head)}\n`, file), { objectMode: false });
-    // Deletes the file however the answer ends, even if it is never read.
+    // Deletes the file however the answer ends, even if the file is never read.
     body.once('close', () => void dropped(file, path).catch(() => undefined));
     return download('proof.ndjson', NDJSON, body);
   } catch (error) {

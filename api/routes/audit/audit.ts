@@ -79,8 +79,8 @@ const viewOf = ({ stored, data, metadata }: OpenedEvent) => ({
 });
 
 /**
- * The event log, past states of streams, and every event, for auditors (decisions, section 11; docs/audit-format.md,
- * docs/time-travel.md).
+ * The activity log, past states of streams, and the export of events, for admins and auditors (decisions, section 11;
+ * docs/audit-format.md, docs/time-travel.md).
  */
 export const auditRoutes = (deps: Deps): Route[] =>
   tagged('Audit', [

@@ -40,7 +40,7 @@ const monthOf = (now: number): Window => {
 };
 
 /**
- * The window of a request. A missing end is that of the present calendar month.
+ * The window of a request. A missing `from` or `to` is the start or the end of the present calendar month (UTC).
  * @param now ms
  * @throws 400 for an empty window, or one that ends before it begins
  */

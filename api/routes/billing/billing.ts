@@ -52,7 +52,7 @@ const cardReply = (card: RateCard, position?: Position): Reply => ({
 
 /**
  * Partner billing except invoices (decisions, section 10): rate card, statements with their events, and
- * reconciliation. The partner is the credential's.
+ * reconciliation. The credential names the partner.
  */
 export const billingRoutes = (deps: Deps): Route[] => {
   const statementsOf = (partnerId: string, query: z.output<typeof windowQuery>) =>

@@ -56,7 +56,7 @@ export const invoiceView = z
   })
   .meta({ id: 'PartnerInvoice' });
 
-/** Leaves out log positions and the partner, which is the caller's. */
+/** Leaves out the log position, and the partner, which is the caller. */
 export const viewOfInvoice = ({
   through: _through,
   partner: _partner,

@@ -42,7 +42,7 @@ const reply = (status: number, { invoice, position }: InvoiceNow): Reply => ({
   position,
 });
 
-/** Invoices of a partner's customers (decisions, section 10). The partner is the credential's. */
+/** Invoices of a partner's customers (decisions, section 10). The credential names the partner. */
 export const invoiceRoutes = (deps: Deps): Route[] => {
   const reader = deps.readModels.reader(invoicesProjection.name);
 

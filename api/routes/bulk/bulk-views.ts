@@ -110,7 +110,7 @@ const resultOf = ({ result }: SessionState): Pick<SessionView, 'result'> => {
   return { result: { ...totals, committed_at: iso(endedAt) } };
 };
 
-/** @param fields of the entity, in order @param most maximum of ids, and of errors, shown */
+/** @param fields the entity's fields, in order @param most maximum of shown ids, and of shown errors */
 export const viewOf = (
   session: SessionState,
   { ids, errors, sample_affected }: Omit<BulkPreviewDoc, 'id' | 'attempt'>,

@@ -35,7 +35,7 @@ const BASE = '/api/v1/tenant/bulk-ops';
 const SESSIONS = `${BASE}/sessions`;
 const READS = ['bulk'];
 
-/** 8 MiB: a preview may name 100,000 records. */
+/** 8 MiB: a preview may name 200,000 ids, repetitions included. */
 const BODY_LIMIT = 8 * 1_048_576;
 /** Maximum of ids, and of errors, of each session in the list. */
 const IN_LIST = 100;
@@ -203,7 +203,7 @@ export const bulkRoutes = (deps: Deps): Route[] => {
       reads: READS,
       handle: async ({ principal: { tenantId }, params }) => {
         const now = await bulk.session(tenantId, params.id);
-        // Once a caller has seen that the session ended, its later reads wait for this position.
+        // Once a caller has seen that the session ended, the caller's later reads wait for this position.
         const position = now.session.status === 'committing' ? undefined : now.position;
         return { status: 200, body: await view(tenantId, now), position };
       },

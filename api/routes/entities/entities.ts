@@ -63,7 +63,7 @@ export const entityRoutes = (deps: Deps): Route[] => {
       errors: ['already_exists', 'constraint_violated', 'quota_exceeded'],
       handle: async ({ principal, body: { tenant_id: _checked, ...entity }, context }) => {
         const { tenantId, rights } = principal;
-        // Skipped for a repeated request: its entity may be counted already, and would then be refused at the limit.
+        // Not for a repeated request: its entity may be counted already, so at the limit the request would be refused.
         if (context.priorAttempt === undefined) {
           const { entities: used } = await usageOf(usage, tenantId);
           checkQuota('entities', rights.plan, { used, added: 1 });

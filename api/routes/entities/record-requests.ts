@@ -71,7 +71,7 @@ const ETAG = /^"([\x21\x23-\x7e]*)"$/;
 const NEVER = -1;
 
 /**
- * The version of `If-Match`: undefined without one, or for `*`, which any record matches.
+ * The version of `If-Match`: undefined without the header, or for `*`, which any record matches.
  * @throws 400 for a text that is not an entity tag
  */
 export const ifMatch = (headers: IncomingHttpHeaders): number | undefined => {

@@ -122,7 +122,7 @@ const identified = ({ fields }: OpenForm, body: Texts): { id: string | undefined
   return { id: typeof given === 'object' ? '' : given, texts };
 };
 
-/** The page for browsers; undefined (JSON) for other clients, and for every 404. */
+/** A page for errors of form posts, and for 415 and 429 if the client prefers HTML; otherwise, and for 404, JSON. */
 const errorPage = (answer: ErrorAnswer, headers: IncomingHttpHeaders): Page | undefined => {
   const code = answer.body.error;
   const isWanted = isForm(headers['content-type'])

@@ -45,7 +45,7 @@ const callback = z.object({
   error: z.string().max(512).optional().meta({ description: 'Why the provider refused the sign-in.' }),
 });
 
-/** One cookie for each sign-in, so that two tabs do not conflict. Plain http cannot set a cookie with the prefix. */
+/** One cookie for each sign-in, so that two tabs do not conflict. Plain http cannot set `__Secure-` cookies. */
 const cookieName = (state: string, secure: boolean): string =>
   `${secure ? '__Secure-' : ''}sso_${createHash('sha256').update(state).digest('hex').slice(0, 24)}`;
 

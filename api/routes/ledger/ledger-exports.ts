@@ -159,7 +159,7 @@ export const ledgerExportRoutes = (deps: ReportDeps): Route[] => {
       handle: async ({ principal }) => {
         const { tenantId } = principal;
         // The last number is read first: the header then declares every account and currency of the entries up to
-        // it, even if more entries are posted meanwhile.
+        // this number, even if more entries are posted meanwhile.
         const last = await lastNumber(reader, tenantId);
         const chart = await wholeChart(reader, tenantId);
         const currencies = await currenciesOf(reader, tenantId);

@@ -83,7 +83,7 @@ export const accountView = z
   })
   .meta({ id: 'Account' });
 
-/** Whether postings can hold the name (decision 29); two bytes are the quotes of its JSON. */
+/** Whether postings can hold the name (decision 29); two bytes are the quotes of the name's JSON. */
 const fitsPostings = (name: string): boolean => jsonBytes(name) <= MAX_NAME_BYTES + 2;
 
 const accountName = text({ max: 200 })

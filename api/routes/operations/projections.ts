@@ -28,7 +28,7 @@ const projectionView = z
 
 const projectionParams = z.object({ name: z.string().max(100) });
 
-/** Read models, and retries of their parked tenants, for platform admins. */
+/** Routes for platform admins that list and rebuild read models, and retry parked tenants. */
 export const projectionRoutes = (deps: Deps): Route[] =>
   tagged('Platform', [
     platformRoute({

@@ -35,7 +35,7 @@ const profile = z
 
 /**
  * The partner portal: sign-in, the signed-in person, and the billing profile (decisions, sections 3 and 10). The
- * partner is the credential's and is never taken from a path, a query or a body.
+ * credential names the partner, which is never taken from a path, a query or a body.
  */
 export const partnerPortalRoutes = (deps: Deps): Route[] => [
   ...tagged('Partner portal', [
