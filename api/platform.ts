@@ -133,7 +133,7 @@ export const startPlatform = async (options: PlatformOptions): Promise<Platform>
   let stopListening = (): void => undefined;
   if (thread !== undefined) {
     readModels.attach(thread.folding);
-    // The thread reads new events of an embedded log from its file; new events of a remote log are passed to it.
+    // The thread reads new events of an embedded log from the log's file; new events of a remote log are passed to it.
     if (config.EVENTSTORE_URL === undefined) feed.onGrowth(() => thread.appended());
     else stopListening = stores.events.onGrowth(thread.appended);
     if (endAtStart !== undefined) follower.readOlderFrom({ before: endAtStart, read: thread.readPage });

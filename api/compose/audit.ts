@@ -46,7 +46,7 @@ export const composeAudit = (core: Core) => {
   return {
     timeTravel,
     routes: [...auditRoutes(deps), ...auditProofRoutes(deps)],
-    // Every node signs heads on request, so it needs the hashes of streams, and delivers the heads.
+    // Any node may have to sign heads, on request or in rounds, so each node keeps stream hashes and delivers heads.
     everywhere: (signal) => [
       ...(signer === undefined ? [] : [headKeeper.run(signal)]),
       auditSigner.deliver(signal),

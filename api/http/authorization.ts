@@ -48,7 +48,7 @@ export const accessFamily = (access: Guarded, operationId: string): CredentialFa
 
 const BEARER = /^bearer +([^\s,]+) *$/i;
 
-/** The bearer token. Refuses several `Authorization` headers: a proxy might read another one than the server. */
+/** The bearer token. Refuses several `Authorization` headers: a proxy and the server might read different ones. */
 export const bearerToken = ({ headersDistinct }: IncomingMessage): string | undefined => {
   const { authorization } = headersDistinct;
   if (authorization === undefined) return undefined;

@@ -18,7 +18,7 @@ const MAX_DEPTH = 100;
 const LARGE = 256 * 1024;
 /** Steps of the scan between two pauses; a step is a text, a number, or any other character. */
 const STEPS = 16_384;
-/** Maximum number of values in a body, since each costs far more than its bytes. */
+/** Maximum number of values in a body, since a value costs far more memory than its bytes. */
 export const DEFAULT_VALUE_LIMIT = 100_000;
 
 export interface BodyRules {

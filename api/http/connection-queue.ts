@@ -6,8 +6,8 @@ const ignore = (): void => undefined;
 
 /**
  * Accepted connections from which nothing was read yet. Reading the first requests of a thousand connections in one
- * tick would delay all other requests, so each connection waits for a time slice, round-robin over addresses (decision
- * 74).
+ * tick would delay all other requests, so each connection waits for a time slice; slices are divided fairly among
+ * addresses (decision 74).
  */
 export class ConnectionQueue {
   readonly #server: Server;

@@ -48,7 +48,7 @@ const parsed = (cursor: string): z.infer<typeof pageEnd> | undefined => {
 export const invalidCursor = (): DomainError =>
   invalid([{ path: 'cursor', code: 'invalid_format', message: 'This cursor is not valid for this list.' }]);
 
-/** Decodes the position where the page of events before ended. @throws 400 for a cursor without such a position */
+/** Decodes the position at which the previous page of events ended. @throws 400 for a cursor without a position */
 export const decodePosition = (
   cursor: string | undefined,
   parse: (text: string) => Position | undefined,

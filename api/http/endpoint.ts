@@ -91,7 +91,7 @@ export class Endpoint {
     const slice = timeSlices.of(sliceOwnerOf(principal), route.operationId);
     const reading = readBody(exchange.request, this.#bodyRules, slice);
     const body = reading === undefined ? EMPTY : ((await reading) ?? EMPTY);
-    // Distributes requests that arrive together over several ticks, round-robin over tenants.
+    // Distributes requests that arrive together over several ticks, fairly among tenants.
     if (reading === undefined && route.isPrompt !== true) await slice.begin();
     // Checks again: earlier answers may have used up the caller's budget of pending answers.
     if (principal !== undefined) exchange.pending.admit(principal);
@@ -162,7 +162,7 @@ export class Endpoint {
     const { route } = this;
     const { request, requestId } = exchange;
     if (route.upload === undefined || principal === undefined) throw new Error('a route takes no uploads');
-    // As in `#perform`: `route()` paired the types.
+    // `route()` paired these types and erased them, as in `#perform`.
     const rules = route.upload as unknown as UploadRules<unknown>;
     checkMultipart(request, rules);
     const head = this.#head(exchange, principal);

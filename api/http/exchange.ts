@@ -32,7 +32,7 @@ export interface Exchange {
   limitHeaders: Readonly<Record<string, string>> | undefined;
   readonly pending: PendingAnswers;
   readonly reads: ReadsInWork;
-  /** Releases the slot of a read; called once its answer was handed to the connection. */
+  /** Releases the slot of a read; called once the answer was handed to the connection. */
   leaveReads: Leave | undefined;
 }
 
@@ -85,7 +85,7 @@ const end = (exchange: Exchange, status: number, body: string | Uint8Array): voi
     endInParts(exchange, Buffer.from(body));
     pending.watch(response, principal, bytes);
   } else {
-    // The process holds these bytes anyway, once for all their readers.
+    // The process holds these bytes anyway, once for all readers.
     endInParts(exchange, body);
     pending.watch(response, principal, STREAM_BYTES);
   }

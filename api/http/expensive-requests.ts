@@ -13,7 +13,7 @@ const WAIT_MS = 20_000;
 
 /**
  * Limits concurrent requests that cost much (`expensive` of a route): exports, previews, publications, lists of large
- * resources. Further requests wait, round-robin over callers, or are answered 429 (docs/limits.md).
+ * resources. Further requests wait, round-robin over tenants and their callers, or get 429 (docs/limits.md).
  */
 export class ExpensiveRequests {
   readonly #limiter = new FairLimiter(LIMITS);

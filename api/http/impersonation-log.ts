@@ -11,7 +11,7 @@ import { errorAnswer } from './errors.ts';
 import type { Reply, Route } from './route.ts';
 import { endSource, isStreamed } from './stream.ts';
 
-/** Appends a line to the tenant's impersonation log; resolves once it is on disk. */
+/** Appends a line to the tenant's impersonation log; resolves once the line is on disk. */
 export type AppendLine = (line: ImpersonatedLine) => Promise<void>;
 
 interface Facts {

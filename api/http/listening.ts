@@ -11,7 +11,10 @@ import { ConnectionQueue } from './connection-queue.ts';
  */
 const SOCKETS = 16;
 
-/** Connections that may wait to be accepted; the system may allow fewer. A client beyond it retries after 1 s. */
+/**
+ * Connections that may wait to be accepted; the system may allow fewer. Clients retry further connections after 1 s or
+ * more.
+ */
 const BACKLOG = 4096;
 
 /** Whether the system divides connections among sockets with `SO_REUSEPORT`. */

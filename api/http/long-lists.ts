@@ -1,6 +1,6 @@
 import { randomUUID } from '../../application/core/runtime/random.ts';
 
-/** Minimum characters of a list that are parsed together. */
+/** Minimum characters of a part of a list, except the last part. */
 const PART = 128 * 1024;
 
 /** A long list, as indexes in the JSON text: its brackets, and commas at least {@link PART} characters apart. */

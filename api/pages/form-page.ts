@@ -19,7 +19,7 @@ export interface FormPage {
   readonly submissionId: string;
   /** Values entered before. */
   readonly texts?: Texts | undefined;
-  /** Problems of these values; paths as in JSON answers. */
+  /** Problems of the entered values; paths as in JSON answers. */
   readonly issues?: readonly FieldIssue[] | undefined;
 }
 

@@ -20,8 +20,8 @@ import { ProgressReports } from './progress-reports.ts';
 import type { FromProjections, ProjectionMetric, ThreadData, ToProjections } from './projections.ts';
 
 /**
- * Folds projections in a thread with its own connections, so that it does not block requests. Projections never open
- * sealed texts, so the thread gets no key.
+ * Folds projections in a thread with its own connections, so that folding does not block requests. Projections never
+ * open sealed texts, so the thread has no key ring.
  */
 const run = async (): Promise<void> => {
   if (isMainThread || parentPort === null) throw new Error('this file is a worker thread');

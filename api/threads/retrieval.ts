@@ -31,7 +31,7 @@ export type FromRetrieval =
 
 /**
  * Searches in a worker thread, which holds the tenants' indexes and reads the corpus, so that neither loading nor
- * searching blocks requests. The first question starts the thread; if it ends, the next question starts another.
+ * searching blocks requests. The first question starts the thread; if it ends, the next question starts a new one.
  */
 export const threadedSearch = (data: RetrievalThreadData, { logger }: { logger: Logger }): PassageSearch => {
   const waiting = new Map<number, PromiseWithResolvers<readonly Passage[]>>();

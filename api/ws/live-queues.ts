@@ -52,7 +52,7 @@ export class LiveQueues extends WithDeps<LiveQueuesDeps> {
     if (this.#held > MAX_HELD_BYTES) this.#giveUpFullest();
   }
 
-  /** Drops a tenant's events: no recipient is connected, or the events have waited too long. */
+  /** Drops a tenant's events: no recipient is connected, or the queue is given up. */
   end(tenantId: string): void {
     const queue = this.#queues.get(tenantId);
     if (queue === undefined) return;

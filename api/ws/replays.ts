@@ -32,7 +32,7 @@ const MAX_SCANNED = 50_000;
 const PAGE = 50;
 /** Pages that all replays of a person, or of a tenant, may scan in a minute; beyond this limit a resync is sent. */
 const PAGES_PER_MINUTE = { ofUser: 1000, ofTenant: 4000 };
-/** Maximum of concurrent replays of a user, and of a tenant; others wait, and hold only their position. */
+/** Maximum of concurrent replays of a user, and of a tenant; further replays wait, without pages in memory. */
 const OF_USER = { total: Number.POSITIVE_INFINITY, perTenant: 8, reserved: 8 };
 const OF_TENANT = { total: 128, perTenant: 32, reserved: 2 };
 
@@ -62,7 +62,7 @@ export class Replays extends WithDeps<ReplaysDeps> {
   readonly #pagesOfTenant = new TokenBuckets(PAGES_PER_MINUTE.ofTenant, PAGES_PER_MINUTE.ofTenant);
   readonly #reads = new FairLimiter({ total: 4, perTenant: 2, reserved: 0 });
 
-  /** Sends a peer the envelopes it is owed, then makes it live. Replays beyond the limits wait. */
+  /** Sends a peer the envelopes that it has missed, then makes the peer live. Replays beyond the limits wait. */
   async run(peer: Peer): Promise<void> {
     const ofUser = await this.#ofUser.take(`${peer.tenantId}/${peer.userId}`, '');
     const ofTenant = await this.#ofTenant.take(peer.tenantId, peer.userId);

@@ -198,10 +198,10 @@ export const countRecordsOf = (
 ): Promise<number> =>
   reader.count('records', tenantId, { index: 'by_created_at', equals: [entityName], ...selection });
 
-/** All records of an entity, including those being deleted. */
+/** All records of an entity, including records being deleted. */
 export const allRecordsOf = records.listOf('by_entity', 'asc');
 
-/** All records of a tenant, by entity, including those being deleted. */
+/** All records of a tenant, by entity, including records being deleted. */
 export const recordsOfTenant = records.list('by_entity', 'asc');
 
 /** Records that refer to a given record, including records being deleted. */

@@ -92,7 +92,7 @@ export const chartTouches = (event: ProjectedEvent<AccountEvent> & AccountEvent)
 
 // Queries
 
-/** Sums and chart changes of complete months; `next` is the revision of the journal's first event after them. */
+/** Sums and chart changes of complete months; `next` is the revision of the first journal event after the months. */
 export interface Recorded {
   readonly sums: readonly RecordedDoc[];
   readonly chart: readonly ChartChangeDoc[];

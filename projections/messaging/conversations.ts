@@ -142,7 +142,7 @@ export const conversationById = conversations.get;
 
 export const messageById = messages.get;
 
-/** A page of messages, oldest first: the newest messages, or those next to `before` or `after` (revisions). */
+/** A page of messages, oldest first: the newest messages, or the messages next to the revision `before` or `after`. */
 export const messagesOf = async (
   reader: DocumentReader,
   tenantId: string,

@@ -42,7 +42,7 @@ const monthOf = (now: number): Window => {
 /**
  * The window of a request. A missing `from` or `to` is the start or the end of the present calendar month (UTC).
  * @param now ms
- * @throws 400 for an empty window, or one that ends before it begins
+ * @throws 400 when `to` is not after `from`
  */
 export const windowOf = (
   given: { readonly from?: string | undefined; readonly to?: string | undefined },

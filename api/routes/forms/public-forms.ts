@@ -30,7 +30,7 @@ interface Deps {
 
 const BASE = '/public/forms/:tenant/:slug';
 
-/** Any text; an invalid name of a form is a 404 like an unknown one. */
+/** Any text; an invalid tenant or slug is a 404 like an unknown one. */
 const params = z.object({ tenant: z.string(), slug: z.string() });
 
 const publicFormView = z

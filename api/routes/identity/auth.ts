@@ -15,7 +15,7 @@ interface Deps {
 export const bearer = { token: z.string(), token_type: z.literal('Bearer'), expires_in: z.int() };
 const credentials = z.object({ email: z.string().min(1).max(320), password: z.string().min(1).max(1000) });
 
-/** The answer to every kind of sign-in. */
+/** The answer to every sign-in to a tenant. */
 export const signedInAnswer = z.object({
   ...bearer,
   user: z.object({

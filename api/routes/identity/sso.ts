@@ -20,7 +20,7 @@ const CALLBACK = '/auth/sso/callback';
 /** The format of each `state` that this server generates; any other text is refused. */
 const STATE = /^[A-Za-z0-9_-]{43}$/;
 
-/** These answers are not cached, and their address is not sent as a referrer. */
+/** Answers with these headers are not cached, and browsers do not send the address as a referrer. */
 const PRIVATE = { 'Cache-Control': 'no-store', 'Referrer-Policy': 'no-referrer' };
 
 const start = z.object({

@@ -97,7 +97,7 @@ async function* inPages(
   }
 }
 
-/** Exports of the ledger (decisions, section 9), read page by page while they are sent. */
+/** Exports of the ledger (decisions, section 9). Entries are read page by page while they are sent. */
 export const ledgerExportRoutes = (deps: ReportDeps): Route[] => {
   const reader = deps.readModels.reader('ledger');
   const of = { method: 'get', reads: LEDGER_READS } as const;

@@ -96,7 +96,7 @@ export const rangeQuery = z.object({
 
 const later = (a: string, b: string | undefined): string => (b !== undefined && b > a ? b : a);
 
-/** The range of a report; defaults to today as the last day. @throws `validation_failed` */
+/** The range of a report. The last day defaults to today, or to `from` if that is later. @throws `validation_failed` */
 export const rangeOf = async (
   deps: ReportDeps,
   tenantId: string,

@@ -22,7 +22,7 @@ import { tagged } from '../route-kinds.ts';
 
 /** Shapes of the ledger's requests and answers (decisions, section 9). */
 
-/** For tenants that are entitled to the ledger. */
+/** Makes routes that require the entitlement `ledger`. */
 export const ledgerRoutes = (routes: Parameters<typeof tagged>[1]) =>
   tagged('Ledger', routes, { entitlement: 'ledger' });
 export const GL = '/api/v1/tenant/gl';
