@@ -9,7 +9,7 @@ const identity = z.object({
   /** 0 for the process that also does the background work. */
   index: z.int(),
   processes: z.int(),
-  /** Owner of this process's leases. Its successor after a crash gets the same owner, so no lease has to expire. */
+  /** Owner of the leases. A process that replaces a crashed process gets the same owner, so no lease has to expire. */
   owner: z.string(),
 });
 export type ProcessIdentity = z.output<typeof identity>;

@@ -13,7 +13,7 @@ const MAIN = fileURLToPath(new URL('../main.ts', import.meta.url));
 const STABLE_MS = 5000;
 const FIRST_PAUSE_MS = 100;
 const LONGEST_PAUSE_MS = 5000;
-/** Maximum delay (ms) of the background process's SIGTERM: other processes' last reads need its read models. */
+/** Maximum time (ms) until the background process gets SIGTERM: last reads of other processes need its work. */
 const BACKGROUND_STOP_DELAY_MS = 2000;
 /** Processes still running after this time (ms) are killed. */
 const STOP_MS = 9500;

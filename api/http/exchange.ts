@@ -91,7 +91,10 @@ const end = (exchange: Exchange, status: number, body: string | Uint8Array): voi
   }
 };
 
-/** Writes part by part, each in its own slice, once the connection took the part before: a write copies in one tick. */
+/**
+ * Writes a body in parts: each part in its own slice, after the connection has taken the part before. A single write
+ * would copy the whole body in one tick.
+ */
 const endInParts = ({ response, principal }: Exchange, body: Uint8Array): void => {
   const slice = timeSlices.of(sliceOwnerOf(principal), 'answer');
   let at = 0;
