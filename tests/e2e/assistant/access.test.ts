@@ -74,7 +74,7 @@ describe('The assistant with an embedding model', function () {
     }
   });
 
-  it('is granted to operators, and without the entitlement is refused before the body is checked', async () => {
+  it('is granted to operators, and refuses tenants without the entitlement before it checks the body', async () => {
     const tenant = await entitledTenant(world);
     const otto = await tenant.person('Otto');
     expect((await ask(otto.api, 'Is anybody there?')).retrieved_chunks).to.deep.equal([]);

@@ -89,7 +89,7 @@ describe('The backfill of the corpus', function () {
     expect(sourcesOf(await ask(api, 'When are the pianos tuned?'))).not.to.deep.equal([]);
   });
 
-  it('updates sources changed while the tenant had no assistant; their old texts are not found before', async () => {
+  it('updates sources that changed while the tenant had no assistant; their old texts are not found', async () => {
     const tenant = await entitle(world, await plain());
     const { api } = tenant.admin;
     const [first, deleted] = await fill(tenant, 2);
@@ -254,8 +254,8 @@ describe('The backfill of the corpus', function () {
     await world.restart();
     await world.ready();
     const { added, updated, skipped } = await backfill(tenant.admin.api);
-    // After the kill, the subscriber resumes at a slightly earlier position. Sources that it finds stored without
-    // vectors count as updated.
+    // After the kill, the subscriber resumes at a slightly earlier position. The backfill counts sources that are
+    // stored without vectors as updated.
     expect(added + updated + skipped).to.equal(60);
     expect(skipped, 'what was done stayed done').to.be.greaterThan(0);
     expect(await backfill(tenant.admin.api)).to.deep.equal({ added: 0, updated: 0, skipped: 60 });

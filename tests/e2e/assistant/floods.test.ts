@@ -97,7 +97,7 @@ describe('The assistant under attack', function () {
     expect(sourcesOf(word), 'found by its words meanwhile').not.to.deep.equal([]);
   });
 
-  it('refuses a flood of questions from one tenant, and answers another’s', async () => {
+  it('refuses a flood of questions from one tenant, and answers another tenant’s question', async () => {
     const flood = Array.from({ length: 120 }, (_, n) =>
       tenant.admin.api.post(ASK, {
         message: `What is the promise number ${n}? ${'chairs and more '.repeat(200)}`,
@@ -126,7 +126,7 @@ describe('The assistant under attack', function () {
     expect(wait).to.be.lessThan(await atPresentPace(5000));
   });
 
-  it('accepts every storable question, and refuses others', async () => {
+  it('accepts every storable question, and refuses other messages and histories', async () => {
     const { api } = tenant.admin;
     for (const message of [' ', '\n\t', '?', '\u200b', '\u202e', '__proto__', 'constructor toString'])
       expect((await api.post(ASK, { message })).status, JSON.stringify(message)).to.equal(200);

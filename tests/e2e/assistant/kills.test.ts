@@ -49,7 +49,7 @@ describe('The corpus of a killed server', function () {
     (_, n) => `Clause ${n} speaks of ${n * 7} things in ${n % 91} ways.`,
   );
 
-  /** The same steps for every tenant, so that their corpora end equal. */
+  /** The same steps for each tenant, so that all corpora are equal in the end. */
   const steps = (tenant: TestTenant): readonly (() => Promise<unknown>)[] => {
     const { api } = tenant.admin;
     const made: Awaited<ReturnType<typeof newOrder>>[] = [];
@@ -74,7 +74,8 @@ describe('The corpus of a killed server', function () {
     const [killed, calm] = [await world.tenant(), await world.tenant()];
     for (const tenant of [killed, calm]) await defineOrders(tenant);
     await entitle(world, killed);
-    // Kills hit the indexing of records, a large file, many edits of one record, and a file after a deletion.
+    // Kills hit the indexing of records, of a large file, of many edits of one record, and of a file before its record
+    // is deleted.
     const kills = [8, 12, 13, 16];
     for (const [n, step] of steps(killed).entries()) {
       await step();

@@ -161,7 +161,7 @@ describe('Questions to the assistant', function () {
     ]);
   });
 
-  it('leave in the log only that they were asked', async () => {
+  it('are in the log as asked, but without their text', async () => {
     const { api } = tenant.admin;
     const asked = await api.post(ASK, { message: 'Who painted the zebra crossing of Timbuktu?' });
     expect(asked.header('x-event-position')).to.be.a('string');

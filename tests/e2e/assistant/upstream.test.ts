@@ -153,7 +153,7 @@ describe('The assistant with a language model upstream', function () {
     });
   }
 
-  it('counts only answered questions, and releases the Idempotency-Key of the others', async () => {
+  it('counts only answered questions, and releases the Idempotency-Key of an unanswered one', async () => {
     const headers = { 'idempotency-key': 'a-question-that-fails' };
     const asked = async () =>
       (await tenant.admin.api.get('/api/v1/tenant/audit/event-log?limit=200')).text.split(

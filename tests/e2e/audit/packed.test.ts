@@ -84,7 +84,7 @@ describe('A verifier without the product', function () {
     }
   });
 
-  it('exits with 2 and one line for every error that is not in the data', async () => {
+  it('exits with 2 and prints one line for each kind of error that is not in the data', async () => {
     await writeFile(
       join(home, 'not-a-key.pem'),
       '-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----\n',

@@ -49,7 +49,7 @@ describe('Time travel', () => {
   const positionOf = (answer: { header(name: string): string | undefined }): string =>
     answer.header('x-event-position') ?? '';
 
-  it('shows a person before and after each change, by position and by time, until forgotten', async () => {
+  it('shows a person before and after each change, by position and time, until the person is forgotten', async () => {
     const person = await known(world, tenant);
     const stream = `${tenant.id}.user-${person.id}`;
     const begun = await stateAt(stream);

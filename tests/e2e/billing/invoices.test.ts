@@ -57,7 +57,7 @@ describe('Invoices of a partner', () => {
     expect(await read(north, made)).to.deep.equal(made);
   });
 
-  it('are generated once per window, also concurrently and for other spellings', async () => {
+  it('are generated once per window, also by concurrent requests and with other spellings of the window', async () => {
     const acme = await customer(1);
     const day = monthAhead(0).slice(0, 10);
     const ways = [
@@ -138,7 +138,7 @@ describe('Invoices of a partner', () => {
     }
   });
 
-  it('are a 404 with the same bytes when unknown, malformed or another partner’s', async () => {
+  it('get 404 with the same bytes for unknown and malformed ids and for those of another partner', async () => {
     const acme = await customer(1);
     const made = await generate(north, acme);
     const theirs = await newCustomer(world, south);
@@ -178,7 +178,7 @@ describe('Invoices of a partner', () => {
     (await north.api.post(`${INVOICES}/${made.id}/issue`)).as(invoice);
   });
 
-  it('never change with card, profile or names, or by PATCH', async () => {
+  it('do not change when the rate card, profile or names change, or by PATCH', async () => {
     const partner = await newPartner(world);
     await priceMessages(partner);
     const acme = await newCustomer(world, partner);
@@ -211,7 +211,7 @@ describe('Invoices of a partner', () => {
     expect((await partner.api.patch(path, {})).as(locked, 409).details.state).to.equal('issued');
   });
 
-  it('free their window when void, for the next revision', async () => {
+  it('free their window when voided, so that the next revision can be generated', async () => {
     const acme = await customer(2);
     const first = await generate(north, acme);
     const path = `${INVOICES}/${first.id}`;

@@ -84,7 +84,7 @@ describe('Issuing to an upstream billing system', () => {
     expect(callsFor(made)).to.have.length(1);
   });
 
-  it('can be refused: the invoice is generated again, with the reason', async () => {
+  it('can be refused: the invoice has the state generated again, with the reason', async () => {
     const made = await newInvoice();
     upstream.fail({ status: 400, body: JSON.stringify({ message: `no, ${TOKEN}` }) });
     const refused = (await issue(made)).as(refusal, 422);

@@ -48,7 +48,7 @@ const reconciliation = z.object({
 });
 
 type Line = z.output<typeof line>;
-/** Of each line: meter, quantity, included, billable, wholesale, retail, and `late` on late lines. */
+/** For each line: meter, quantity, included, billable, wholesale, retail, and `late` if the line has late usage. */
 const short = (lines: readonly Line[]) =>
   lines
     .filter(({ meter }) => meter !== 'active_users')

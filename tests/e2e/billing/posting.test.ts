@@ -90,7 +90,7 @@ describe('An issued invoice in the partner’s ledger', () => {
     expect(await allFailures(home.admin.api)).to.deep.equal([]);
   }).timeout(60_000);
 
-  it('is not posted for another partner, or for one without a tenant of its own', async () => {
+  it('is not posted when it is of a partner without a tenant of its own', async () => {
     const south = await newPartner(world);
     await priceMessages(south);
     expect((await issue(await newInvoice(1, south), south)).status).to.equal(200);

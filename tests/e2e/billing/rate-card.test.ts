@@ -25,7 +25,7 @@ describe('The rate card', () => {
   const put = (body: unknown, headers: Record<string, string> = {}) =>
     north.api.request('PUT', RATE_CARD, body, { headers });
 
-  it('has no prices before the first version, which may expect version 0', async () => {
+  it('has no prices at first: its version is 0, which the first PUT may name in If-Match', async () => {
     const answer = await north.api.get(RATE_CARD);
     expect(answer.as(rateCard)).to.deep.equal({ version: 0, currency: 'EUR', rates: {}, updated_at: null });
     expect(answer.header('etag')).to.equal('"0"');

@@ -8,7 +8,7 @@ import { csvOf, type Session } from './support.ts';
 
 /** Kills the process that works on a session, and reads the result from the log. */
 
-/** Total number of rounds. Each round kills a session once or twice, and compares it with an undisturbed one. */
+/** Total number of rounds. A round kills a session's process once or twice, and compares it with a calm session. */
 export const KILL_ROUNDS = Number(process.env.BULK_KILL_ROUNDS ?? 3);
 
 /** The records of one of several equal runs. The runs differ only in the names of their entities. */
@@ -49,7 +49,7 @@ export class Killer {
     return withLogOf(this.#world.server, read);
   }
 
-  /** Reads the log, since the server is busy with rows. */
+  /** Waits for the event in the log, not over the API, since the server is busy with rows. */
   rowIsDone(id: string, type: string, since: number): Promise<void> {
     return this.withLog(async (store) => {
       const stream = `${this.#tenant.id}.record-${id}`;
@@ -59,7 +59,7 @@ export class Killer {
     });
   }
 
-  /** Number of runs that the session has seen, and whether it has ended. */
+  /** Number of runs that the session has begun, and whether the session has ended. */
   look(sessionId: string): Promise<{ readonly runs: number; readonly hasEnded: boolean }> {
     return this.withLog(async (store) => {
       const types: string[] = [];
@@ -75,8 +75,8 @@ export class Killer {
   }
 
   /**
-   * Kills the process once `isUnderWay`, then its successor in every second round. @returns the number of
-   * kills during row processing
+   * Kills the process after `isUnderWay` has resolved; about half of the calls also kill the next process.
+   * @returns the number of kills during row processing
    */
   async fireAt(sessionId: string, isUnderWay: () => Promise<void>): Promise<number> {
     let hits = 0;
@@ -105,7 +105,7 @@ export class Killer {
     return hits;
   }
 
-  /** Expects one run per kill during row processing, and one that ended the work. */
+  /** Expects one run for each kill during row processing, and one more run, which ended the work. */
   async expectRuns(sessionId: string, hits: number): Promise<void> {
     expect((await this.look(sessionId)).runs, 'runs that the log knows').to.equal(hits + 1);
   }
@@ -114,7 +114,7 @@ export class Killer {
   lengths(ids: readonly string[]): Promise<number[]> {
     return this.withLog(async (store) => {
       const filter = { streamPrefix: `${this.#tenant.id}.record-` };
-      // One read of the log, since a remote store takes long for thousands of streams.
+      // Reads the whole log once: a remote store takes long to read thousands of streams one by one.
       const found = new Map<string, number>();
       for (const { stream, revision } of await store.readAll({ filter, limit: 1_000_000 })) {
         found.set(stream, revision + 1);

@@ -118,7 +118,7 @@ export const edit = (values: Readonly<Record<string, unknown>>): Operation => ({
 export const DELETE: Operation = { kind: 'delete' };
 export const transition = (event_name: string): Operation => ({ kind: 'transition', event_name });
 
-/** Ids, or a filter in either form. */
+/** Selects records by ids, or by a filter in the text or the object form. */
 export type Selected = readonly string[] | string | Filtered;
 interface Filtered {
   readonly filter: unknown;
@@ -168,7 +168,7 @@ export const cancel = (who: Member, id: string) => who.api.post(`${SESSIONS}/${i
 export const readSession = async (who: Member, id: string): Promise<Session> =>
   (await who.api.get(`${SESSIONS}/${id}`)).as(session);
 
-/** Commits, and waits for a queued commit. */
+/** Commits; waits for the end of a commit that was queued. */
 export const committed = async (who: Member, id: string, withinMs = 90_000): Promise<Session> => {
   const answer = await commit(who, id);
   if (answer.status === 200) return answer.as(session);

@@ -3,7 +3,7 @@ import { flawsOf } from '../../support/console.ts';
 import { consoleSuite } from '../../support/console-suite.ts';
 import type { TestTenant } from '../../support/world.ts';
 
-/** Markup in every text field stays text. */
+/** Markup that is typed into text fields, and must be shown as text. */
 const MARKUP = '<img src=x onerror=alert(1)><script>alert(2)</script>{{7*7}}';
 
 describe('Administration in the Console', () => {

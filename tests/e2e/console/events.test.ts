@@ -60,7 +60,7 @@ describe('The pages on the log', () => {
     expect(new URL(page.url()).searchParams.get('revision')).to.equal('0');
   }).timeout(60_000);
 
-  it('show a record as it was at a moment, and that it did not exist before', async () => {
+  it('show a record as it was at a moment, and that it did not exist before its creation', async () => {
     const id = await changedRecord();
     const page = await site.browser.openAs(tenant.admin.token, '/time-travel');
     await heading(page, 'Time travel');

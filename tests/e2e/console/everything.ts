@@ -56,7 +56,7 @@ const FIELDS = [
 ] as const;
 
 /**
- * Creates a tenant, customer of a partner, with one resource of every kind.
+ * Creates a tenant with one resource of every kind. The tenant is a customer of a partner.
  * @param text put into every text that people write, such as names, memos and notes
  */
 export const everything = async (world: World, text: string): Promise<Everything> => {

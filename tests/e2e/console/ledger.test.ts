@@ -51,7 +51,7 @@ describe('The ledger pages', () => {
     );
     await page.getByRole('heading', { name: 'Profit and loss from 2026-01-01 to 2026-12-31' }).waitFor();
     await page.getByRole('img', { name: /^Revenue, expenses and net income/ }).waitFor();
-    // `waitForFunction` would evaluate a text when its first try fails, and the policy refuses that.
+    // `waitForFunction` would retry by evaluating a text, which the content security policy forbids.
     await eventually('months on the axis', () =>
       page.evaluate(`globalThis.written.some((text) => /^(Jan|Apr|Jul|Oct)/.test(text))`),
     );

@@ -27,7 +27,7 @@ const list = (audience: Audience, at: string, reads: string, empty?: string): Li
 
 const RECORD = '/entities/thing/records/{record}';
 const BILLING = '/partner-portal/billing';
-/** Another month than the one that the first page after the sign-in has already read. */
+/** Differs from the month that the first page after the sign-in reads. */
 const MONTH = 'from=2026-02-01&to=2026-03-01';
 
 /** Every list, and the pages of single resources, which load like lists. */

@@ -98,7 +98,7 @@ describe('The message pages', () => {
     await messages(page).getByText('And you @Ben?').waitFor();
   }).timeout(60_000);
 
-  it('show nothing of a conversation of others', async () => {
+  it('show nothing of a conversation between other people', async () => {
     const foreign = await site.world.tenant();
     const theirs = await talk(foreign.admin, await foreign.person('Foreign'));
     const among = await talk(ben, tenant.admin);

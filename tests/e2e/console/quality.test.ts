@@ -81,7 +81,7 @@ describe('The quality of the Console', () => {
       [`/signed-in#${token.toString()}`, 'Overview'],
     ] as const) {
       let spent = Number.POSITIVE_INFINITY;
-      // Repeats a slow run: other work of the machine lengthens its processor time a little, too.
+      // Repeats a slow run: other work of the machine also adds a little processor time to the page.
       for (let run = 0; run < 5 && spent >= 1000; run += 1) spent = await costOf(address, title);
       if (SHOWS) {
         console.log(`${title}: ready after ${Math.round(spent)} ms of a slower processor`);

@@ -151,7 +151,7 @@ describe('Requests of the Console', () => {
       const login = await site.world.anybody.post('/auth/login', { email, password: PASSWORD });
       const other = site.world.anybody.with(login.as(z.object({ token: z.string() })).token);
       const signedIn = now();
-      // A change of the password leaves the tokens valid that were issued in the same second.
+      // Tokens that were issued in the same second as a change of the password stay valid.
       await eventually('a later second', () => now() > signedIn);
       const changed = { current_password: PASSWORD, new_password: 'another-password-1' };
       expect((await other.post('/api/v1/tenant/me/password', changed)).status).to.be.lessThan(300);

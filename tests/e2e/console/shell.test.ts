@@ -90,7 +90,7 @@ describe('The shell of the Console', () => {
     await page.getByRole('heading', { level: 1, name: 'No such page' }).waitFor();
   }).timeout(60_000);
 
-  it('closes the errors of a page that is left, and lets its last controls be scrolled clear of them', async () => {
+  it('closes error messages when their page is left; they never cover the last controls of a page', async () => {
     const off = await tenant.person('Otto Off');
     await tenant.admin.api.patch(`/api/v1/tenant/users/${off.id}`, { status: 'deactivated' });
     const viewport = { width: 1000, height: 360 };
@@ -134,7 +134,7 @@ describe('The shell of the Console', () => {
     const login = await site.world.anybody.post('/auth/login', { email: ends.email, password: PASSWORD });
     const other = site.world.anybody.with(login.as(z.object({ token: z.string() })).token);
     const changed = { current_password: PASSWORD, new_password: 'another-password-1' };
-    // A change of the password leaves the tokens valid that were issued in the same second.
+    // Tokens that were issued in the same second as a change of the password stay valid.
     await eventually('a later second', () => now() > signedIn);
     expect((await other.post('/api/v1/tenant/me/password', changed)).status).to.be.lessThan(300);
     await page.getByRole('button', { name: 'Add', exact: true }).click();

@@ -148,7 +148,7 @@ describe('Pages of other origins', () => {
     (await listen(world.server, admin.token, { headers: { origin: world.server.base } })).close();
   });
 
-  it('prevent the start when CORS_ORIGINS is not a list of origins', async () => {
+  it('cannot be allowed by a CORS_ORIGINS that is no list of origins: it prevents the start', async () => {
     const { code, output } = await startAndExit({ CORS_ORIGINS: `${APP}/path` });
     expect(code).to.equal(1);
     expect(output).to.contain('CORS_ORIGINS must be a list of origins such as https://app.example');

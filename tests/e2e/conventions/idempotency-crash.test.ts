@@ -51,7 +51,7 @@ describe('Idempotency-Key and kill -9', () => {
     expect(new Set(found)).to.deep.equal(texts);
   }).timeout(90_000);
 
-  it('prevents stale reads: answered writes are visible, or the read is 503', async () => {
+  it('gives no stale reads after the restart: answered writes are visible, or the read is 503', async () => {
     const { world, ada, id } = here();
     const key = randomUUID();
     const first = await ada.api.post(`${BASE}/${id}/messages`, { body: 'before' }, keyed(key));

@@ -161,7 +161,7 @@ describe('References', () => {
     for (const { error } of answers) expect(error).to.equal('constraint_violated');
   });
 
-  it('to another tenant’s record are refused like unknown ones', async () => {
+  it('to another tenant’s record are refused like references to an unknown record', async () => {
     const stranger = (await world.tenant()).admin;
     const definition = { name: customer, label: 'Customers', fields: [] };
     expect((await stranger.api.post('/api/v1/tenant/entities', definition)).status).to.equal(201);

@@ -14,15 +14,15 @@ export const GONE = { email: '[erased]', display_name: '[erased]', status: 'deac
 export const mark = (what: string): string => `${what}${randomBytes(12).toString('hex')}`;
 
 export interface Known extends Member {
-  /** Texts and key that must not be found after the erasure. */
+  /** Name, e-mail and wrapped data key, which must not be found after the erasure. */
   readonly traces: Readonly<Record<string, string | Buffer>>;
-  /** Key of the request that created the person. */
+  /** Idempotency key of the request that created the person. */
   readonly idempotencyKey: string;
 }
 
 const made = z.object({ id: z.string() });
 
-/** A person with unique name, e-mail and password, created by a keyed request. */
+/** Creates a person with a unique name and e-mail, under an idempotency key. */
 export const known = async (
   world: World,
   tenant: TestTenant,

@@ -116,7 +116,7 @@ describe('A worker over EventStoreDB', () => {
     await store.stop();
   });
 
-  it('that replaces one killed under load serves requests within 5 s', async () => {
+  it('that replaces a worker killed under load passes health checks within 5 s', async () => {
     const { dataDir } = world.server;
     const startWorker = () => startServer({ eventStore: store, dataDir, env: { ROLE: 'worker' } });
     const worker = await startWorker();

@@ -8,7 +8,7 @@ import { liveMessage } from '../../support/shapes.ts';
 import { type Listening, listen, type MessageEnvelope } from '../../support/socket.ts';
 import { BASE, type Member, type World } from '../../support/world.ts';
 
-/** Load on a server over the test server of EventStoreDB, and what that server counted meanwhile. */
+/** Load on a server of the product, and the counts of its store meanwhile, the test server of EventStoreDB. */
 
 export interface Posted {
   readonly id: string;
@@ -103,7 +103,7 @@ export const follow = async (world: World, who: Member) => {
   };
 };
 
-/** Posts until `stopped`; repeats each message under its key until acknowledged. @returns ids of the acknowledged. */
+/** Posts until `stopped` is true; repeats each message under one key until acknowledged. @returns the messages' ids */
 export const post = async (
   who: Member,
   room: string,

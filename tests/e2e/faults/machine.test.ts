@@ -126,7 +126,7 @@ describe('A start', () => {
     await say(ada, await talk(ada, ben), 'sealed');
     await world.server.stop();
     const { dataDir } = world.server;
-    // An empty folder, as without its mounted volume. Starts twice: the first start must not make keys there.
+    // An empty folder, as when its volume is not mounted. Starts twice: the first start must not make keys there.
     const env = { DATA_DIR: dataDir, KEYSTORE_URL: await newDataFolder() };
     for (let nth = 0; nth < 2; nth += 1) {
       const { code, output } = await startAndExit(env);
@@ -142,7 +142,7 @@ describe('A start', () => {
     const world = await startWorld();
     const { code, output } = await startAndExit({ PORT: String(world.server.port) });
     expect(code).to.equal(1);
-    // A stack may follow, depending on the level of the log.
+    // A stack trace may follow, depending on the level of the log.
     expect(output).to.match(
       /^The server could not start: .*EADDRINUSE.* \(another process uses PORT: stop it, or set another one\)\.$/m,
     );

@@ -126,7 +126,7 @@ describe('SIGTERM', () => {
     expect([...answered.keys()].filter((one) => !stored.has(one))).to.deep.equal([]);
   });
 
-  it('twice, SIGINT, or SIGHUP of a terminal that closes, has the same effect', async () => {
+  it('has the same effect when sent twice, and so have SIGINT and the SIGHUP of a closing terminal', async () => {
     for (const signals of [['SIGINT', 'SIGTERM'], ['SIGTERM', 'SIGTERM'], ['SIGHUP']] as const) {
       for (const signal of signals) world.server.signal(signal);
       expect((await world.server.exited).code).to.equal(0);

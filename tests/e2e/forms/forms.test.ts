@@ -95,7 +95,7 @@ describe('Forms', () => {
     }
   });
 
-  it('can be archived as drafts', async () => {
+  it('can be archived while they are drafts', async () => {
     const { id } = (await make()).as(form, 201);
     expect((await act(admin, id, 'archive')).as(form).status).to.equal('archived');
   });
@@ -147,7 +147,7 @@ describe('Forms', () => {
     });
   }
 
-  it('are published only with every required field without a default', async () => {
+  it('are published only if they have every required field that has no default', async () => {
     const { id } = (await make({ fields: [{ field_key: 'amount' }] })).as(form, 201);
     const refused = await act(admin, id, 'publish');
     expect([refused.status, refused.error]).to.deep.equal([422, 'constraint_violated']);
@@ -307,7 +307,7 @@ describe('Forms', () => {
       ],
       [['data:write'], [403, 403, 403, 403, 403, 403, 403]],
     ] as const) {
-      it(`allow an API token with ${scopes.join(', ')} what its scopes say`, async () => {
+      it(`allow an API token with ${scopes.join(', ')} exactly what its scopes permit`, async () => {
         const { token } = await mintToken(admin.api, { scopes });
         expect(await statuses(token)).to.deep.equal(expected);
       });

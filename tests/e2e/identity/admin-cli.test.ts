@@ -58,7 +58,7 @@ describe('The operators’ command line', () => {
     }
   }).timeout(40_000);
 
-  it('creates a platform admin beside a running server, who signs in at once', async () => {
+  it('creates a platform admin who signs in at once, while a server runs', async () => {
     const password = 'a-password-from-stdin';
     const made = await admin(
       ['create-platform-admin', '--email', 'Second@Platform.example'],
@@ -110,7 +110,7 @@ describe('The operators’ command line', () => {
     expect([done.code, done.stdout], done.stderr).to.deep.equal([0, '']);
     await eventually('the new one', async () => (await signIn(ROOT.email, 'a-changed-password')) === 200);
     expect(await signIn(ROOT.email, ROOT.password)).to.equal(401);
-    // The environment's password belongs to its admin only.
+    // The password in the environment is for the admin in the environment only.
     const other = await admin(
       ['set-platform-admin-password', '--email', 'second@platform.example'],
       changed,

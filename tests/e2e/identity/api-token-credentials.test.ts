@@ -121,7 +121,7 @@ describe('API tokens as credentials', () => {
     expect(await outcome(as(minted.token))).to.deep.equal(ACCEPTED);
   });
 
-  it('of a suspended tenant are tenant_suspended until it is active again', async () => {
+  it('of a suspended tenant are refused with tenant_suspended until the tenant is active again', async () => {
     const { world } = here();
     const home = await world.tenant();
     const minted = await mintToken(home.admin.api);

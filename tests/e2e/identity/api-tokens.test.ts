@@ -159,7 +159,7 @@ describe('API tokens', () => {
       expect(await outcome(as(minted.token))).to.deep.equal(REFUSED);
     });
 
-    it('is 404 for unknown, malformed and foreign ids, whose tokens stay valid', async () => {
+    it('is 404 for unknown, malformed and foreign ids, and the tokens of foreign ids stay valid', async () => {
       const { world } = here();
       const home = await world.tenant();
       const theirs = await mintToken(home.admin.api);

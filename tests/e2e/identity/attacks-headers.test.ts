@@ -251,7 +251,7 @@ describe('Smuggled headers', () => {
     }
   });
 
-  it('of a cookie are ignored beside a bearer', async () => {
+  it('are ignored in a cookie beside a bearer', async () => {
     const cookie = `Cookie: token=${eve.token}; Authorization=Bearer ${eve.token}`;
     expect(seen(await send(request([cookie, bearer(ada)])))).to.deep.equal([ada.id]);
   });

@@ -296,7 +296,7 @@ describe('The event log', () => {
     expect((await world.anybody.with(token).get(EVENT_LOG)).error).to.equal('tenant_session_required');
   });
 
-  it('separates tenants, also with a common prefix', async () => {
+  it('separates tenants, also when one id begins with the other', async () => {
     const [one, other] = [await world.tenant(), await world.tenant()];
     const [x, y] = [await one.person('X'), await other.person('Y')];
     await talk(one.admin, x);

@@ -63,7 +63,7 @@ describe('Impersonation', () => {
     expect((await api.patch(`${USERS}/${operator.id}`, { role: 'admin' })).error).to.equal('admin_required');
   });
 
-  it('takes the next admin when the oldest is demoted, and is refused without any', async () => {
+  it('takes the next admin after a demotion or deactivation, and is refused without an admin', async () => {
     const tenant = await world.tenant();
     const second = await tenant.person('Second', 'admin');
     const third = await tenant.person('Third', 'admin');

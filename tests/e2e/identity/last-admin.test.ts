@@ -34,7 +34,7 @@ describe('The last admin of a tenant', () => {
   };
 
   for (const nodes of ['one node', 'two nodes'] as const) {
-    it(`stays when two admins withdraw each other at the same instant on ${nodes}`, async () => {
+    it(`stays when two admins end each other’s rights at the same instant on ${nodes}`, async () => {
       const { world, other } = here();
       const elsewhere = await clientOf(() => other);
       let alone = 0;

@@ -13,11 +13,11 @@ export type Rule =
       readonly family: 'tenant';
       /** Role that a person needs. */
       readonly role: 'any' | 'admin';
-      /** Scope that extensions and API tokens need; without it in the row neither is allowed. */
+      /** Scope that extensions and API tokens need. A row without a scope refuses both. */
       readonly scope?: Scope;
       /** Error of an API token that is not allowed; default `tenant_session_required`. */
       readonly apiToken?: 'delegated_credential_refused';
-      /** `session`: also refuses extensions and test tokens. `keys`: refuses impersonators. */
+      /** `session`: test tokens and extensions get `delegated_credential_refused`. `keys`: refuses impersonators. */
       readonly mints?: 'session' | 'keys';
       readonly entitlement?: 'ledger' | 'assistant';
     };
@@ -43,7 +43,7 @@ const rows = (rule: Rule, base: string, ...routes: readonly string[]): Table =>
     }),
   );
 
-/** Paths that the specification gives without the prefix; they are served with it as well (section 1). */
+/** Paths that the specification gives without `/api/v1`; they are served with this prefix as well (section 1). */
 const both = (rule: Rule, base: string, ...routes: readonly string[]): Table => ({
   ...rows(rule, base, ...routes),
   ...rows(rule, `/api/v1${base}`, ...routes),

@@ -22,7 +22,7 @@ const familyOnly = (rule: Rule, family: Rule['family']): Outcome =>
   rule.family === family ? 'in' : STRANGER;
 const person = (role: 'admin' | 'operator') => (rule: Rule) =>
   tenantOnly(rule, (row) => (row.role === 'any' || role === 'admin' ? 'in' : [403, 'admin_required']));
-/** @param held the credential has the required scope, or all scopes but this one and the wildcard */
+/** @param held `with`: the credential has the required scope. `without`: it has all other scopes but `admin:*` */
 const delegated = (kind: 'api_token' | 'extension', held: 'with' | 'without') => (rule: Rule) =>
   tenantOnly(rule, (row) => {
     if (row.scope !== undefined) return held === 'with' ? 'in' : [403, 'scope_missing', row.scope];
@@ -30,7 +30,7 @@ const delegated = (kind: 'api_token' | 'extension', held: 'with' | 'without') =>
     return refused === undefined ? [403, 'tenant_session_required'] : DELEGATED;
   });
 
-/** The eight kinds and no credential, at each route of the document. */
+/** Sends each of the eight kinds of credential, and no credential, to each route of the document. */
 describe('Every route and every kind of credential', () => {
   let world: World;
   let home: TestTenant;
@@ -42,8 +42,8 @@ describe('Every route and every kind of credential', () => {
   /** Token of a partner without the permission for billing. */
   let bare: string;
   /**
-   * By scope: an API token and an extension's token with only this scope, and both with all scopes except this one and
-   * the wildcard.
+   * For each scope: an API token and an extension's token with only this scope, and one of each with all scopes except
+   * this one and `admin:*`.
    */
   const byScope = new Map<Scope, Record<'api_token' | 'extension', Record<'with' | 'without', string>>>();
 
@@ -74,7 +74,7 @@ describe('Every route and every kind of credential', () => {
 
   const rowsOf: Table = { ...PLANNED, ...TABLE };
 
-  it('has a row for each route of the document, and no other', () => {
+  it('has a row for each route of the document, and no other row', () => {
     expect(
       routes.filter((route) => rowsOf[route] === undefined),
       'without a row',
@@ -176,7 +176,7 @@ describe('Every route and every kind of credential', () => {
     }).timeout(40_000);
   }
 
-  it('checks the entitlement: the ledger’s first, the assistant’s last', async () => {
+  it('checks the ledger entitlement before the kind of credential, the assistant entitlement after it', async () => {
     const api = await mintToken(plain.admin.api, { scopes: ['admin:*'] });
     for (const [token, isPerson] of [
       [plain.admin.token, true],

@@ -27,7 +27,7 @@ interface MintedKind {
   /** The documented claims, without times. */
   readonly claims: z.ZodRawShape;
   readonly seconds: number;
-  /** A route that accepts the token. */
+  /** Path that answers 200 to the token. */
   readonly opens: string;
 }
 

@@ -156,7 +156,7 @@ describe('Partners', () => {
     expect(taken.status).to.equal(409);
   });
 
-  it('are visible at the other server at once, also after a miss', async () => {
+  it('are visible at the other server at once, also when it has just refused them as unknown', async () => {
     const there = world.platform.at(other);
     for (let i = 0; i < 10; i += 1) {
       const [id, tenant] = [randomName('p'), randomName('t')];

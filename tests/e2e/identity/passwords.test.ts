@@ -115,7 +115,7 @@ describe('A password', () => {
     expect([offered.status, offered.error]).to.deep.equal([409, 'invalid_transition']);
   });
 
-  it('leaves its secret in no file and no log, and shows a link once for an Idempotency-Key', async () => {
+  it('is in no file or log, nor is a reset link’s secret; an Idempotency-Key shows the link once', async () => {
     const { world, tenant } = here();
     const fay = await person('Fay');
     const headers = { headers: { 'idempotency-key': 'one link' } };

@@ -59,7 +59,7 @@ describe('Rate limits', () => {
     expect((await world.platform.get('/super/tenants')).status).to.equal(200);
   });
 
-  it('follow authentication: an invalid credential is 401', async () => {
+  it('are checked after authentication: an invalid credential is 401', async () => {
     const bad = world.anybody.with('x');
     const answers = await Promise.all(Array.from({ length: 30 }, () => bad.get(BASE)));
     for (const answer of answers) expect(answer.status).to.equal(401);

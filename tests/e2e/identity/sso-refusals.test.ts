@@ -160,7 +160,7 @@ describe('Single sign-on refuses', () => {
     expect((await browser.visit(callback)).status).to.equal(200);
   });
 
-  it('the code of another sign-in: PKCE and nonce belong to one', async () => {
+  it('the code of another sign-in: PKCE and nonce belong to one sign-in', async () => {
     const { world, provider, tenant } = scene();
     const browser = newBrowser(world);
     const [first, second] = [

@@ -65,7 +65,7 @@ describe('Single sign-on', () => {
     expect((await world.anybody.with(token).get('/api/v1/tenant/me')).status).to.equal(200);
   });
 
-  it('requests with state, nonce, PKCE and scopes', async () => {
+  it('sends state, nonce, PKCE and scopes to the provider', async () => {
     const { world, provider, tenant } = scene();
     for (const prefix of ['', '/api/v1']) {
       const path = `${prefix}/auth/sso/${tenant.id}/start`;
@@ -193,7 +193,7 @@ describe('Single sign-on', () => {
     for (const { value } of browser.cookies) secrets.push(value);
     const { token } = login.parse((await browser.visit(callback)).json);
     secrets.push(token);
-    // A used callback is refused with these secrets in the address. Another one fails without the provider.
+    // A used callback with these secrets in its address is refused. A new one fails, since the provider has stopped.
     expect((await browser.visit(callback)).status).to.equal(401);
     const lost = newBrowser(world);
     const unanswered = await sentBack(world, fresh, tenant, ada, lost);

@@ -26,7 +26,7 @@ describe('The creation of a tenant', () => {
   const signIn = (id: string) =>
     world.anybody.post('/auth/login', { email: admin.email, password: admin.password, tenant: id });
 
-  it('sets its status', async () => {
+  it('sets the given status, or active by default', async () => {
     const create = (own: object) =>
       world.platform.post('/super/tenants', { id: randomName('t'), name: 'X', ...own });
     expect((await create({})).as(shape, 201).status).to.equal('active');
@@ -89,7 +89,7 @@ describe('The creation of a tenant', () => {
     expect(destroyedKeys('')).to.be.at.least(found.length);
   }).timeout(120_000);
 
-  /** Number of keys that sealed first admins in the first events, of one tenant or (with an empty id) of all. */
+  /** Counts keys that sealed first admins in tenants' first events, for one tenant or (with an empty id) for all. */
   const keysWhere = (id: string, condition: string): number => {
     const db = new DatabaseSync(join(world.server.dataDir, 'keys.db'), { readOnly: true });
     try {

@@ -40,7 +40,7 @@ describe('The test token', () => {
 
   const as = (token: string) => world.anybody.with(token);
   const mint = async (api = ada.api): Promise<string> => (await api.post(TEST_TOKEN)).as(bearer, 201).token;
-  /** Logged mints of a person. */
+  /** Events of the test tokens that a person has minted, as texts of data and metadata. */
   const trail = (person: Member): string[] =>
     storedEvents(join(world.server.dataDir, 'events.db'))
       .filter(({ stream }) => stream === `${person.tenantId}.test_token-${person.id}`)
@@ -94,7 +94,7 @@ describe('The test token', () => {
     expect((await world.anybody.post(TEST_TOKEN)).status).to.equal(401);
   });
 
-  it('ends with the role of the admin', async () => {
+  it('loses its rights when the admin loses the role', async () => {
     const cy = await tenant.person('Cy', 'admin');
     const api = as(await mint(cy.api));
     expect((await api.get(API_TOKENS)).status).to.equal(200);

@@ -79,7 +79,7 @@ describe('Tokens', () => {
     expect([answer.status, answer.error]).to.deep.equal([401, 'unauthenticated']);
   });
 
-  it('of one family are refused by the other', async () => {
+  it('of one family are refused by the other family', async () => {
     const refusals = [
       await world.platform.get(BASE),
       await world.platform.post(USERS, {}),
@@ -99,7 +99,7 @@ describe('Tokens', () => {
       .with(platformToken({ iat: now() - 60, exp: now() - 1 }))
       .get('/super/tenants');
     expect(expired.error).to.equal('credential_expired');
-    // The admin's record is not looked up: an operations tool may use a synthetic `sub`.
+    // A platform admin's record is not looked up: an operations tool may use a synthetic `sub`.
     expect(
       (await world.anybody.with(platformToken({ sub: randomUUID() })).get('/super/tenants')).status,
     ).to.equal(200);

@@ -31,8 +31,8 @@ describe('Rights withdrawn during a request', () => {
   after(endWorld);
 
   /**
-   * Sends the headers, waits until the server asks for the body and would repeat its check of the credential, runs
-   * `meanwhile`, sends the body, and returns the answer.
+   * Sends the headers, waits until the server asks for the body and its check of the credential is old enough to be
+   * repeated, runs `meanwhile`, sends the body, and returns the answer.
    */
   const slowly = async (
     token: string,

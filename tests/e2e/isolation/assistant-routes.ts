@@ -2,8 +2,8 @@ import { ASK, BACKFILL } from '../assistant/support.ts';
 import type { Attack } from './routes.ts';
 
 /**
- * Attacks on the assistant. A request can name only the tenant, so the question consists of words of A's texts. Both
- * calls ask the same question, since its words decide which of B's own texts are found.
+ * Attacks on the assistant. A request can name only the tenant, so the question consists of words of A's texts. The
+ * call with A's ids and the call with unknown ids ask the same question: its words decide which texts of B are found.
  * `tests/e2e/assistant/access.test.ts` shows that a tenant finds its own texts by such a question.
  */
 export const ASSISTANT_ROUTES: Readonly<Record<string, Attack>> = {

@@ -1,6 +1,6 @@
 import type { Attack } from './routes.ts';
 
-/** The replay of events with another tenant's streams, people and ids. */
+/** Attacks on the audit export and the proof, with another tenant's streams, people and ids. */
 
 const EVENTS = '/api/v1/tenant/audit/events';
 const PROOF = '/api/v1/tenant/audit/proof';

@@ -1,7 +1,7 @@
 import { BULK, bodyOf, DELETE, edit, SESSIONS } from '../bulk/support.ts';
 import type { Attack } from './routes.ts';
 
-/** Bulk sessions. `tests/e2e/bulk/sessions.test.ts` covers foreign ids among own rows. */
+/** Attacks on bulk sessions. `tests/e2e/bulk/sessions.test.ts` covers another tenant's record ids in own sessions. */
 export const BULK_ROUTES: Readonly<Record<string, Attack>> = {
   'POST /api/v1/tenant/bulk-ops/preview': ({ entity, job, tenant }, own) => [
     { method: 'POST', path: `${BULK}/preview`, body: bodyOf(entity, DELETE, [job]) },

@@ -4,7 +4,7 @@ import type { Attack } from './routes.ts';
 const records = (entity: string, id?: string): string =>
   `${ENTITIES}/${entity}/records${id === undefined ? '' : `/${id}`}`;
 
-/** Schemas, records and notes. A job's id is its record's. */
+/** Attacks on schemas, records and notes. `job` is also the id of the job's record. */
 export const ENTITY_ROUTES: Readonly<Record<string, Attack>> = {
   'POST /api/v1/tenant/entities': ({ entity, tenant, workflow }) => {
     const reference = { entity_name: entity, on_delete: 'cascade' };

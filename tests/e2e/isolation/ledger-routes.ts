@@ -1,6 +1,6 @@
 import type { Attack } from './routes.ts';
 
-/** The ledger's routes with another tenant's entries, accounts and cursors. */
+/** Attacks on the ledger, with another tenant's entries, accounts and cursors. */
 
 const GL = '/api/v1/tenant/gl';
 const REPORTS = '/api/v1/tenant/reports';

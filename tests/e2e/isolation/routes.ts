@@ -79,7 +79,7 @@ export interface Call {
   readonly options?: Options;
 }
 
-/** Calls of one route by a person of tenant B with A's ids; `own` are B's resources to combine them with. */
+/** Calls of one route by a person of tenant B with A's ids, some of them combined with `own`, B's resources. */
 export type Attack = (foreign: Things, own: Things, caller: Member) => readonly Call[];
 
 const messagesOf = (conversation: string): string => `${BASE}/${conversation}/messages`;

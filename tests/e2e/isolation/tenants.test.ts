@@ -171,7 +171,7 @@ describe('Isolation of tenants', () => {
     return { answer, got, wanted: neutral(visible(await send(api, expected)), unknown) };
   };
 
-  /** Both answers between two equal reads of B's corpus, which follows earlier attacks with a delay. */
+  /** Repeats both calls until B's corpus stands still: it follows earlier attacks with a delay. */
   const atRest = (caller: Member, call: Call, expected: Call, unknown: Things) =>
     eventually('a corpus that stands still', async () => {
       const before = neutral(visible(await send(caller.api, expected)), unknown);

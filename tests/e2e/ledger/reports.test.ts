@@ -18,7 +18,7 @@ import {
 
 const MAX = Number.MAX_SAFE_INTEGER;
 
-/** A small company's year, by hand. */
+/** Entries of a small company's year: day, debited account, credited account, amount. */
 const YEAR = [
   ['2026-01-01', '1000', '3000', 100_000],
   ['2026-01-15', '1200', '4000', 30_000],
@@ -203,7 +203,7 @@ describe('Ledger reports', () => {
     }
   });
 
-  it('cover this calendar year up to today by default, by the tenant’s clock', async () => {
+  it('end today in the tenant’s time zone by default, and profit and loss begins with the calendar year', async () => {
     const dayIn = (timeZone: string) => new Intl.DateTimeFormat('en-CA', { timeZone }).format(new Date());
     for (const timezone of ['Pacific/Kiritimati', 'Pacific/Pago_Pago', 'UTC']) {
       const books = await withBooks(world, []);
@@ -232,7 +232,7 @@ describe('Ledger reports', () => {
     }
   });
 
-  it('stay exact beyond the range of a number', async () => {
+  it('stay exact beyond the largest safe integer', async () => {
     const books = await withBooks(world);
     for (let nth = 0; nth < 2; nth += 1) await posted(books.admin.api, { lines: move('1000', '4000', MAX) });
     const answer = await books.admin.api.get(`${REPORTS}/trial-balance`);

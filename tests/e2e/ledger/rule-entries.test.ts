@@ -174,7 +174,7 @@ describe('Posting rules', () => {
       await off(changed);
     });
 
-    it('by each of several matching rules, and of no entry of another rule', async () => {
+    it('by each of several matching rules, but not of entries that another rule has made', async () => {
       const { tenant, entity } = here();
       const rules = [];
       for (const name of ['one', 'two']) rules.push(await makeRule(api(), { name }));

@@ -132,7 +132,7 @@ export const allEntries = (api: Client): Promise<Entry[]> =>
 export const allFailures = (api: Client): Promise<Failure[]> =>
   pages(api, `${FAILURES}?limit=200`, failure.array());
 
-/** A rule's entries by number, once there are `count`, and none is a draft: posting follows a moment later. */
+/** Waits for `count` entries of a rule, which are posted a moment later if the rule posts. Sorts them by number. */
 export const entriesOf = (
   api: Client,
   { id, mode = 'post' }: Pick<Rule, 'id'> & Partial<Rule>,

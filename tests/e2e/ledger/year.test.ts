@@ -42,7 +42,7 @@ const GROUPS = new Map([
   ['Expense', 'Expenses'],
 ]);
 
-/** Debits above zero, credits below. */
+/** Amounts by account: debits are positive, credits negative. */
 type Moves = Readonly<Record<string, number>>;
 const OPENING: Moves = {
   1000: 5_000_000,

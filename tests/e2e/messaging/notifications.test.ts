@@ -92,7 +92,7 @@ describe('Notifications', () => {
     expect(await list(who, '?unread=true')).to.have.length(0);
   });
 
-  it('skip ids that are unknown, malformed, another user’s or another tenant’s', async () => {
+  it('are marked, and ids that are unknown, malformed, another user’s or another tenant’s are skipped', async () => {
     const { world, ada } = here();
     const { who, ids } = await mentioned(1);
     const other = await mentioned(1);

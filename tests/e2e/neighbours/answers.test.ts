@@ -53,7 +53,7 @@ describe('Answers that are never read', function () {
       return silent;
     });
     for (const { socket } of result) socket.destroy();
-    // Pages that were taken at once leave garbage behind, which is collected late on a busy machine.
+    // Answers that the system's buffers took at once leave garbage, which a busy machine collects late.
     expect(grownMiB).to.be.below(500);
   });
 

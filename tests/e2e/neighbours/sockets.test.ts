@@ -53,7 +53,7 @@ describe('Sockets that replay', function () {
       }
       for (const { socket } of silent) socket.destroy();
     });
-    // Mostly texts that were read and wait for the garbage collector.
+    // Most of the growth is texts that were read and wait for the garbage collector.
     expect(grownMiB).to.be.below(600);
     expect(blockedBy).to.deep.equal([]);
   });

@@ -71,7 +71,7 @@ describe('The first start', () => {
     await server.stop();
   });
 
-  it('creates nothing without DEMO, nor in production', async () => {
+  it('creates nothing with DEMO=0, nor in production without DEMO', async () => {
     for (const env of [{ DEMO: '0' }, { DEMO: undefined, NODE_ENV: 'production' }]) {
       const server = await startServer({ env });
       expect(signIns(server)).to.deep.equal([]);

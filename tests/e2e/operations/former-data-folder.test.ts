@@ -183,7 +183,7 @@ for (const name of fixtures()) {
       expect(resolved).to.have.property('resolved_at');
     });
 
-    it('verifies after a later version has written to it', async () => {
+    it('passes verification after a later version has written to it', async () => {
       const env = { ...recorded.keys, DATA_DIR: world.server.dataDir };
       const { code, stdout, stderr } = await admin(['verify-data'], env, '', 120_000);
       expect([code, stdout], stderr).to.deep.equal([0, '']);

@@ -8,7 +8,7 @@ import { endWorld, startWorld, type World } from '../../support/world.ts';
 
 type Secret = keyof typeof KEYS;
 
-/** Commands that open data, each with the one secret that it uses. */
+/** Commands that open data, each with the one secret that it uses, if any. */
 const COMMANDS: readonly { readonly args: readonly string[]; readonly uses?: Secret }[] = [
   { args: ['verify-data', '--no-read-models'], uses: 'MASTER_KEY' },
   { args: ['create-platform-admin', '--email', 'grace@platform.example'], uses: 'MASTER_KEY' },

@@ -24,7 +24,7 @@ export interface Filled {
   readonly content: string;
   /** Id of the forgotten person. */
   readonly gone: string;
-  /** Wrapped key of the forgotten person before the erasure. Not on MongoDB. */
+  /** Wrapped data key of the forgotten person before the erasure. Known only with an embedded key store. */
   readonly goneKey: Buffer;
 }
 
@@ -72,7 +72,7 @@ export interface Row {
   readonly metadata: string;
 }
 
-/** The metadata with a matching hash, as an attacker who knows the format writes it. */
+/** The metadata with a matching hash, as an attacker who knows the format would write it. */
 export const chained = ({ stream, revision, id, type, data, metadata }: Row): string => {
   const previous = /"prev_hash":"([0-9a-f]{64})"/.exec(metadata)?.[1] ?? '';
   const rest = metadata.replace(/"hash":"[0-9a-f]{64}",/, '');
@@ -81,7 +81,7 @@ export const chained = ({ stream, revision, id, type, data, metadata }: Row): st
   return metadata.replace(/"hash":"[0-9a-f]{64}"/, `"hash":"${hash}"`);
 };
 
-/** Changes a database directly; in the log, packed events are texts when `work` begins. */
+/** Changes a database directly. In the log's database, unpacks the packed events to texts before `work`. */
 export const spoil = <T>(dataDir: string, file: string, work: (db: DatabaseSync) => T): T => {
   const db = new DatabaseSync(join(dataDir, file));
   try {

@@ -96,7 +96,7 @@ describe('Traces', () => {
     await find(trace, /^projection records$/);
     const [server] = spansOf(trace).filter(({ name }) => name.startsWith('POST'));
     expect(server?.parentSpanId).to.equal(parent);
-    // The receiver continues the trace of the call.
+    // The receiver gets the span of the call as its parent.
     expect(hook.received[0]?.headers.traceparent).to.equal(`00-${trace}-${called.spanId}-01`);
     await isInVerifiedExport(tenant.admin.api, `00-${trace}-`);
   });
@@ -126,7 +126,7 @@ describe('Traces', () => {
     expect(world.server.output()).to.contain(`"trace_id":"${trace}"`);
   });
 
-  it('begin anew for a malformed parent, and follow its decision not to record', async () => {
+  it('begin anew for a malformed parent, and are not recorded when the parent decided so', async () => {
     const tenant = await world.tenant();
     const { trace } = newTrace();
     for (const traceparent of [`00-${trace}-0000000000000000-01`, `01-${trace}-1111111111111111-01`, 'x']) {

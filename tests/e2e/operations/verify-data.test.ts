@@ -90,7 +90,7 @@ describe('A check of a data folder', function () {
   it('names the event with a flipped byte', async () => {
     const folder = await copyOf(dataDir);
     const path = join(folder, 'events.db');
-    // Makes events texts, so that this one is in no index and not in the write-ahead log.
+    // Unpacks events to texts and empties the write-ahead log, so that the flipped byte is in the table of events only.
     spoil(folder, 'events.db', () => undefined);
     const bytes = readFileSync(path);
     const target = Buffer.from(`"message_id":"${made.sent[2]?.id}"`);
@@ -122,7 +122,7 @@ describe('A check of a data folder', function () {
       db.exec('PRAGMA wal_checkpoint(TRUNCATE)');
       db.close();
       const bytes = readFileSync(path);
-      // Searches after the text: other events name the message as well, but only its own event holds the text.
+      // Searches from the message's text on: other events hold the message's id too, but only this one holds the text.
       const at = bytes.indexOf(target, bytes.indexOf(texts.text));
       expect(at, what).to.be.greaterThan(0);
       bytes[at + 9] = (bytes[at + 9] ?? 0) ^ 1;

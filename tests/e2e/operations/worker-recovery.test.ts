@@ -8,7 +8,7 @@ import { cleanUp, eventually, type Server } from '../../support/server.ts';
 import { startWorld, type TestTenant, type World } from '../../support/world.ts';
 import { allServe, alone, pidsOf } from './worker-support.ts';
 
-/** A slow or busy machine may take as long as `BARE_STARTS` bare starts of Node; one takes 25 ms on a quiet machine. */
+/** A slow machine may take longer: `BARE_STARTS` bare starts of Node, of which each takes 25 ms on a quiet machine. */
 const BACK_MS = 1000;
 const BARE_STARTS = 40;
 /** Allowance for the supervisor, whose first pause is 100 ms. */

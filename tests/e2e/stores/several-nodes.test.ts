@@ -193,7 +193,7 @@ describe('Two api nodes and two workers on EventStoreDB and MongoDB', () => {
     return { ...person, api: person.api.at(api.server) };
   };
 
-  it('have every acknowledged message once, counted by the definition', async () => {
+  it('have every acknowledged message once, and unread counts by the definition', async () => {
     await eventually(
       'read models that are in time',
       async () => {

@@ -80,7 +80,7 @@ describe('Dead letters', () => {
     for (const each of all.slice(0, 5)) expect(verifies(each, hook.secret)).to.equal(true);
   });
 
-  it('are replayed in order, each once; failed ones go to the end of the log', async () => {
+  it('are replayed in order, each once; those that fail again go to the back of the dead-letter log', async () => {
     const receiver = await startReceiver(() => 500);
     const hook = await subscribe(tenant.admin, receiver.url);
     const dead = await deadOnes(hook.id, 4);
@@ -94,7 +94,7 @@ describe('Dead letters', () => {
     receiver.behave(() => 500);
     const later = await test(tenant.admin, hook.id);
     await ofStatus(tenant.admin, hook.id, 'dead', 2);
-    // `b` failed again before `later` did, so `b` comes first in the log.
+    // `b` failed again before `later` did, so `b` comes first in the dead-letter log.
     receiver.received.length = 0;
     expect(await replayAll(hook.id)).to.equal(2);
     await eventually('both', () => receiver.received.length === 2);
@@ -153,7 +153,7 @@ describe('Dead letters', () => {
     });
   }).timeout(60_000);
 
-  it('follow attempts that Retry-After delays, at most to twice the delay', async () => {
+  it('follow attempts whose delay Retry-After can at most double', async () => {
     const slow = await startWorld({ env: { ...OPEN, WEBHOOK_RETRY_SECONDS: '0.5,0.5,0.5,0.5' } });
     const own = await paidTenant(slow);
     const receiver = await startReceiver((one, response) => {

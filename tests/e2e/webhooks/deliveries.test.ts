@@ -172,7 +172,7 @@ describe('Webhook deliveries', () => {
     });
   });
 
-  it('never follow a redirect, and count one as a failure', async () => {
+  it('never follow a redirect, and count a redirect as a failure', async () => {
     const receiver = await startReceiver((one, response) => {
       if (one.path !== '/hook') return 204;
       response.writeHead(307, { location: receiver.url.replace('/hook', '/elsewhere') }).end();

@@ -36,7 +36,7 @@ describe('Webhooks and kill -9', () => {
     await world.ready();
   };
 
-  /** Record ids by delivery; checks that every delivery had one body. */
+  /** Body of each delivery by the delivery's id; checks that all calls of a delivery had the same body. */
   const bodiesOf = (receiver: Receiver): Map<string, string> => {
     const bodies = new Map<string, string>();
     for (const { envelope, body, headers } of receiver.received) {

@@ -63,7 +63,7 @@ describe('A webhook delivery whose server is killed', () => {
     const port = await startMuteListener(() => connected.resolve());
     const hook = await subscribe(tenant.admin, `https://127.0.0.1:${port}/hook`);
     const id = await test(tenant.admin, hook.id);
-    // Connected, but without a TLS handshake.
+    // The server has connected, but the TLS handshake never ends, so nothing is sent.
     await connected.promise;
     await world.server.kill();
     await closeRawReceivers();
@@ -91,7 +91,7 @@ describe('A webhook delivery whose server is killed', () => {
       await eventually('the call', () => receiver.received.length === 1);
       sent.push({ answer, receiver, hook, id });
     }
-    // The server reads this part of the body before it answers a later request, and records nothing before its end.
+    // The server reads this part of the body before it answers later requests, and records nothing until the body ends.
     await partSent.promise;
     await world.ready();
     await world.server.kill();
@@ -135,7 +135,7 @@ describe('Webhook deliveries of a busy server that is killed', () => {
   after(endWorld);
   afterEach(closeReceivers);
 
-  it('with half of a batch recorded: are all made, at most sixteen per subscription twice', async () => {
+  it('with half of a batch recorded: are all made; each kill repeats at most sixteen per subscription', async () => {
     const COUNT = 90;
     const KILLS = [1, 25, 40];
     const world = await startWorld({ env: { ...OPEN, WEBHOOK_TIMEOUT_MS: '60000' } });

@@ -128,7 +128,7 @@ describe('Replay after a position', () => {
     await leave(socket);
   });
 
-  it('sends no text whose deletion was answered while its reader was slow', async function () {
+  it('sends no text whose deletion was answered while the reader was slow', async function () {
     this.timeout(60_000);
     const { world, ada, ben, id } = here();
     const { readyAt } = await listen(world.server, ben.token);

@@ -61,7 +61,7 @@ describe('Jobs', () => {
     expect(await readRecord(ada, 'expense', id)).to.include({ state: 'draft', job_id: id });
   });
 
-  it('move, with the record’s state and version', async () => {
+  it('move, and their record gets the new state and the next version', async () => {
     const id = await begin();
     const before = await readRecord(ada, 'expense', id);
     const moved = (await move(ada, id, 'submit', { expected_state: 'draft' })).as(job);
@@ -210,7 +210,7 @@ describe('Jobs', () => {
     ]);
   });
 
-  it('are not overridden to the present or an unknown state, without a reason, or by others', async () => {
+  it('are not overridden to the present or an unknown state, without a reason, or by operators', async () => {
     const id = await begin();
     for (const to of ['draft', 'nowhere']) {
       expect((await override(boss, id, to)).as(errorWithDetails, 409)).to.deep.include({

@@ -33,7 +33,7 @@ describe('Jobs on two processes', () => {
       event_name: 'flip',
     });
 
-  it('count every transition answered with 200 once, and refuse the others as overtaken', async () => {
+  it('count every transition answered with 200 once, and refuse the others with a conflict', async () => {
     let conflicts = 0;
     for (let round = 0; round < 25; round += 1) {
       const id = await startJob(tenant.admin, 'switch');

@@ -26,7 +26,7 @@ const definition = {
 };
 export type Definition = z.output<z.ZodObject<typeof definition>>;
 
-/** The shapes of the decisions, repeated here; strict, to detect additional keys. */
+/** Shapes of answers, repeated from the interface decisions; strict, to detect additional keys. */
 export const workflow = z.strictObject({
   name: z.string(),
   status: z.enum(['draft', 'published']),
@@ -80,7 +80,7 @@ export const EXPENSES: Definition = {
 
 export const put = (who: Member, path: string, body: unknown) => who.api.request('PUT', path, body);
 
-/** A workflow, published. */
+/** Creates a workflow, or replaces its draft if the name exists, and publishes it. */
 export const publish = async (who: Member, name: string, own: Definition = EXPENSES): Promise<void> => {
   const made = await who.api.post(WORKFLOWS, { name, ...own });
   if (made.status === 409) (await put(who, `${WORKFLOWS}/${name}`, own)).as(workflow);
@@ -128,7 +128,7 @@ export const readRecord = async (who: Member, entity: string, id: string) =>
 export const move = (who: Member, id: string, event_name: string, own: Record<string, unknown> = {}) =>
   who.api.post(`${JOBS}/${id}/transitions`, { event_name, ...own });
 
-/** @param position of a write through another process that the answer must include */
+/** @param position the position of a write through another process, which the answer must include */
 export const readJob = async (who: Member, id: string, position?: string) => {
   const headers = position === undefined ? {} : { 'x-min-position': position };
   return (await who.api.get(`${JOBS}/${id}`, { headers })).as(jobDetail);

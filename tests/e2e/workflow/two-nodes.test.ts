@@ -51,7 +51,7 @@ describe('Workflows on two processes', () => {
     return made.as(named, 201).name;
   };
 
-  it('are not published with a guard that does not fit an entity attached at the other one', async () => {
+  it('are not published with a guard that does not fit an entity attached at the other process', async () => {
     for (let round = 0; round < ROUNDS; round += 1) {
       const [name, made] = [await published(), await entity()];
       (await put(here, `${WORKFLOWS}/${name}`, UNFIT)).as(workflow);
@@ -80,7 +80,7 @@ describe('Workflows on two processes', () => {
     expect(answers.map(({ status }) => status).toSorted()).to.deep.equal([200, 400]);
   });
 
-  it('are attached and started as just published at the other one', async () => {
+  it('are attached and started in the version just published at the other process', async () => {
     for (let round = 0; round < ROUNDS; round += 1) {
       const [name, made] = [fresh(), await entity()];
       (await here.api.post(WORKFLOWS, { name, ...flow() })).as(workflow, 201);
@@ -97,7 +97,7 @@ describe('Workflows on two processes', () => {
     }
   });
 
-  it('have links that the other one has just created', async () => {
+  it('have links that the other process has just created', async () => {
     const made = await entity({ workflow: await published() });
     const { job_id: id } = (await here.api.post(`${ENTITIES}/${made}/records`, { values: {} })).as(
       record,
