@@ -287,7 +287,7 @@ describe('The audit export of events', () => {
       ).to.deep.include({ verified: true });
     });
 
-    it('covers every write answered before it was requested', async () => {
+    it('covers every write that was answered before the head was requested', async () => {
       for (let nth = 0; nth < 10; nth += 1) {
         const answer = await ada.api.post(`${BASE}/${room}/messages`, { body: `covered ${nth}` });
         const head = (await home.admin.api.get(PROOF)).as(signedHead);

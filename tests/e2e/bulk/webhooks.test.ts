@@ -54,7 +54,7 @@ describe('Webhooks of bulk operations', () => {
 
   const each = (event: string, ids: readonly string[]): string[] => ids.map((id) => `${event} ${id}`);
 
-  it('are sent once for each changed row, and for no other', async () => {
+  it('are sent once for each changed row, and for no other row', async () => {
     const entity = await define(tenant.admin, { key: 'n', type: 'integer' });
     const child = await define(
       tenant.admin,

@@ -11,7 +11,7 @@ describe('Request bodies', () => {
   const codeOf = (answer: Answer): [number, string | undefined] => [answer.status, answer.error];
   const messagesPath = (): string => `${BASE}/${here().id}/messages`;
 
-  it('get 413 above 1 MiB, and are read just below', async () => {
+  it('get 413 above 1 MiB, and are accepted with exactly 1 MiB', async () => {
     const { ada } = here();
     for (const size of [1024 * 1024 + 1, 2 * 1024 * 1024]) {
       const answer = await ada.api.post(messagesPath(), undefined, { raw: 'x'.repeat(size) });

@@ -15,7 +15,7 @@ describe('Requests', () => {
   const codeOf = (answer: Answer): [number, string | undefined] => [answer.status, answer.error];
   const messagesPath = (): string => `${BASE}/${here().id}/messages`;
 
-  it('get ids as lower-case UUIDs: version 7, or 5 when derived from a natural key', async () => {
+  it('create resources with lower-case UUIDs: version 7, or 5 when derived from a natural key', async () => {
     const { ada, ben, mid } = here();
     expect(uuid.parse(mid).charAt(14)).to.equal('7');
     const started = await ada.api.post(BASE, { participant_user_ids: [ben.id] });

@@ -67,7 +67,7 @@ describe('Schemas', () => {
     expect(seen).to.deep.equal(made);
   });
 
-  it('are changed by admins only, and read by all users', async () => {
+  it('are created and changed by admins only', async () => {
     const name = await define(admin, { key: 'a', type: 'text' });
     const body = { name: randomName('e'), label: 'L', fields: [] };
     expect((await operator.api.post(ENTITIES, body)).error).to.equal('admin_required');

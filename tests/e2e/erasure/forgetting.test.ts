@@ -87,7 +87,7 @@ describe('A forgotten person', () => {
     expect(findInText((await tenant.admin.api.get(EXTENSIONS)).text, person.traces)).to.deep.equal([]);
   });
 
-  it('must exist and not be the caller; a repeated request gets the same answer', async () => {
+  it('must exist and must not be the caller; a repeated request gets the same answer', async () => {
     const person = await known(world, tenant);
     const own = await forget(tenant.admin, tenant.admin);
     expect([own.status, own.error]).to.deep.equal([409, 'conflict']);

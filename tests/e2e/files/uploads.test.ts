@@ -39,7 +39,7 @@ describe('Uploading files', () => {
     expect((await download(world.server, ann.token, made.id)).bytes).to.deep.equal(content);
   });
 
-  it('accepts exactly 25 MiB', async () => {
+  it('accepts 25 MiB, and refuses one byte more', async () => {
     const { world, ann, record } = here();
     const content = randomBytes(FILE_LIMIT + 1);
     const exact = content.subarray(0, FILE_LIMIT);
@@ -100,7 +100,7 @@ describe('Uploading files', () => {
     expect(made.content_type).to.equal('application/octet-stream');
   });
 
-  it('refuses other bodies, and stores nothing', async () => {
+  it('refuses invalid bodies, and stores nothing', async () => {
     const { world, ann, record } = here();
     const before = await blobsIn(world.server.dataDir);
     const send = (raw: Uint8Array | string, type: string, to = record) =>

@@ -118,7 +118,7 @@ describe('Submissions with an Idempotency-Key', () => {
     expect(await count()).to.equal(before + 1);
   });
 
-  it('are scoped to a form, not to a caller', async () => {
+  it('have keys that belong to a form, not to a caller', async () => {
     const other = await published(tenant, [{ key: 'name', type: 'text' }]);
     const key = randomUUID();
     const first = (await keyed(key, ANN)).as(submitted, 201);

@@ -58,7 +58,7 @@ describe('Smuggled headers', () => {
     }
   });
 
-  it('in one header are refused: joined, doubled, quoted, with parameters', async () => {
+  it('with malformed credentials are refused: joined, doubled, quoted, with parameters', async () => {
     for (const value of [
       `Bearer ${ada.token}, Bearer ${eve.token}`,
       `Bearer ${ada.token},${eve.token}`,
@@ -211,7 +211,7 @@ describe('Smuggled headers', () => {
     }
   });
 
-  it('with two or no hosts are 400, also at the handshake of the WebSocket', async () => {
+  it('with two hosts or without a host get 400, also at the handshake of the WebSocket', async () => {
     const socket = ['Upgrade: websocket', 'Connection: Upgrade', 'Sec-WebSocket-Version: 13'];
     const key = 'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==';
     for (const hosts of [

@@ -62,7 +62,7 @@ describe('The exchange of the partner portal', () => {
     });
   });
 
-  it('accepts an assertion almost five minutes old, or with an `iat` up to 50 s in the future', async () => {
+  it('accepts an assertion that is almost five minutes old, or has an `iat` 50 s in the future', async () => {
     for (const iat of [now() - 290, now() + 50]) {
       (await exchange(assertion(north.id, { iat, exp: now() + 100 }))).as(exchanged);
     }

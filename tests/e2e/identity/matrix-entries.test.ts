@@ -109,7 +109,7 @@ describe('Every kind of credential', () => {
     }
   }).timeout(40_000);
 
-  it('does not include the portal’s assertion, which is never a bearer', async () => {
+  it('does not include the portal’s assertion, which is never accepted as a bearer token', async () => {
     const { id } = await newPartner(world);
     const api = world.anybody.with(assertion(id));
     for (const path of [`${PORTAL}/me`, '/api/v1/tenant/me', '/super/tenants']) {

@@ -55,7 +55,7 @@ describe('Every route of the partner portal', () => {
     }
   };
 
-  it('requires a partner’s credential, and refuses other families', async () => {
+  it('requires a partner’s credential, and refuses tokens of other families', async () => {
     await expectEach(routes, world.anybody, [401, 'unauthenticated']);
     for (const token of [home.admin.token, world.platform.token, 'x']) {
       await expectEach(routes, world.anybody.with(token), [401, 'invalid_credential']);

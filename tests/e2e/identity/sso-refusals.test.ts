@@ -31,7 +31,7 @@ describe('Single sign-on refuses', () => {
 
   const start = (path: string) => scene().world.anybody.get(path, { redirect: 'manual' });
 
-  it('unknown tenants, malformed ids and tenants without it, with the same answer', async () => {
+  it('unknown tenants, malformed ids and tenants without single sign-on, with the same answer', async () => {
     const { world } = scene();
     const without = await world.tenant();
     const bodies = new Set<string>();

@@ -145,7 +145,7 @@ describe('Isolation of tenants', () => {
     await endWorld();
   });
 
-  it('has a case for every tenant route of the document, and no other', () => {
+  it('has a case for every tenant route of the document, and no other case', () => {
     expect(Object.keys(ATTACKS).sort()).to.deep.equal([...routes].sort());
   });
 

@@ -17,7 +17,7 @@ describe('The ledger on two processes', () => {
 
   const on = (which: number) => (which % 2 === 0 ? tenant.admin.api : tenant.admin.api.at(other));
 
-  it('gives each number once, and each entry to one caller', async () => {
+  it('gives each number once, and lets one caller post each entry', async () => {
     const drafts = await Promise.all(Array.from({ length: 60 }, () => drafted(tenant.admin.api, {})));
     // A slow store may make a request answer 503: the test repeats it under its key.
     const posted = (id: string, which: number) =>

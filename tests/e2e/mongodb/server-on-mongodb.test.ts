@@ -152,7 +152,7 @@ await describeWithMongo('the real server on MongoDB', (title, start) => {
       expect((await list(ada)).at(-1)).to.deep.equal(sent);
     }).timeout(90_000);
 
-    it('keeps read models, keys and answers nowhere else, and no text in the clear', async () => {
+    it('keeps read models, keys and answers in MongoDB only, and no text in the clear', async () => {
       const files = readdirSync(on().world.server.dataDir);
       expect(files).to.include('events.db');
       for (const other of ['read-models.db', 'keys.db', 'answers.db']) expect(files).to.not.include(other);

@@ -46,7 +46,7 @@ describe('GET /asyncapi.json', function () {
     await endWorld();
   });
 
-  it('is AsyncAPI 3 without a finding of the parser', async () => {
+  it('is valid AsyncAPI 3: the parser reports nothing', async () => {
     await installTools();
     mkdirSync(GENERATED, { recursive: true });
     writeFileSync(join(GENERATED, 'asyncapi.json'), text);

@@ -118,7 +118,7 @@ describe('Files at rest', function () {
     });
   }
 
-  it('in a folder readable by others cause one warning, and the folder stays unchanged', async () => {
+  it('in a folder that other users can read cause one warning, and the folder stays unchanged', async () => {
     const dataDir = join(await newDataFolder(), 'data');
     await mkdir(dataDir);
     await chmod(dataDir, 0o755);

@@ -63,7 +63,7 @@ describe('The history of webhook deliveries', () => {
     }
   });
 
-  it('refuses other filters, and a cursor of another list', async () => {
+  it('refuses invalid filters, and a cursor of another list', async () => {
     const receiver = await startReceiver();
     const hook = await subscribe(tenant.admin, receiver.url);
     await test(tenant.admin, hook.id);

@@ -72,7 +72,7 @@ describe('Envelopes', () => {
     expect(list.map((one) => one.id)).to.include.members(sent.map((one) => one.id));
   });
 
-  it('are not sent to others, in this tenant or another', async () => {
+  it('are not sent to people outside the conversation, in this tenant or another', async () => {
     const elsewhere = await world.tenant();
     const outsiders = [await connect(tenant.admin), await connect(elsewhere.admin)];
     await say(ada, id, `for us, not for @[X](user:${elsewhere.admin.id})`);

@@ -97,7 +97,7 @@ describe('Scopes of workflows and jobs', () => {
     });
   });
 
-  it('need a credential', async () => {
+  it('refuse requests without a credential', async () => {
     const id = await begin();
     for (const [, , call] of CALLS.filter(([what]) => what !== 'revoking a link')) {
       expect((await call(world.anybody, id)).error).to.equal('unauthenticated');
