@@ -76,7 +76,7 @@ describe('The assistant under attack', function () {
     expect((await other.admin.api.get('/health/ready')).status).to.equal(200);
   });
 
-  /** Waits until the corpus holds the file that was uploaded last: a record created after it is found. */
+  /** Creates a record of another tenant, and waits until a question finds it. */
   const found = async (filename: string): Promise<void> => {
     const name = `Order after ${filename.replace('.', ' ')}`;
     const { id } = await newOrder(other.admin.api, { name, promise: `It came after ${filename}.` });

@@ -26,7 +26,7 @@ describe('A bulk commit during an outage of its store', () => {
 
   const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
-  /** Locks the log against other writers, or freezes its server. */
+  /** Makes the log unavailable for `ms`: freezes its server or, if the log is embedded, locks it against writers. */
   const outOfReach = async (ms: number): Promise<void> => {
     const { eventStore } = world.server;
     if (eventStore !== undefined) {
@@ -55,7 +55,7 @@ describe('A bulk commit during an outage of its store', () => {
   };
 
   it('longer than the limit ends as errored, and counts the rows that were done', async () => {
-    // The store gives up a write after five seconds, and the commit gives up the store after two more.
+    // A write without the store fails after five seconds. The commit then gives up: nothing succeeded for two seconds.
     const { id } = await begun(1);
     await outOfReach(14_000);
     const { status, result } = await ended(tenant.admin, id, 60_000);

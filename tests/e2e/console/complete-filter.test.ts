@@ -21,7 +21,7 @@ const NAMES: readonly FilterName[] = [
   { key: 'created_at', label: 'created_at', type: 'datetime' },
 ];
 
-/** The completion of `text` at the caret, which `^` marks. */
+/** The completion of `text` at the caret, whose place `^` marks. */
 const at = (text: string) => {
   const caret = text.indexOf('^');
   return completeFilter(text.replace('^', ''), caret, NAMES, NOW);

@@ -93,7 +93,7 @@ describe('A server whose EventStoreDB is frozen for 7 s under load', () => {
       await say(ada, room, 'before');
       await socket.messages(1);
       await store.setPace({ readMs: READ_MS });
-      // By now the node no longer trusts its cached states, so frames of the next messages wait for reads.
+      // The node reads the log's end every second: after this pause, such a slow read has begun.
       await setTimeout(1000);
       const sending = Promise.all([1, 2, 3].map((n) => say(ada, room, `waits ${n}`).catch(() => undefined)));
       await revoke(tenant, ben);

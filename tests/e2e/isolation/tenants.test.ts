@@ -200,7 +200,7 @@ describe('Isolation of tenants', () => {
     });
   }
 
-  /** Everything that A's admin sees, which no attack may change. */
+  /** Lists and resources that A's admin sees, which no attack may change. */
   const snapshot = async (): Promise<unknown> => {
     const paths = [
       BASE,

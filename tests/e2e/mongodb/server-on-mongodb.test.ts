@@ -29,7 +29,7 @@ import {
   USERS,
 } from '../../support/world.ts';
 
-/** A dead node's leases lapse after 6 s; machines that run tests are slow. */
+/** A dead node's leases lapse within 3 s; machines that run tests are slow. */
 const TAKE_OVER_MS = 60_000;
 
 /** Expects the unread count of each person to be that of the definition for the messages that the person sees. */
