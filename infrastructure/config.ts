@@ -1,13 +1,13 @@
 import { type Environment, environment } from './config/variables.ts';
 
 /**
- * Configuration (decisions, section 12): read once from the environment, validated, and passed on as a value.
- * No other module reads the environment.
+ * Configuration (decisions, section 12): read once from the environment, validated, and passed on as a value. Only the
+ * programs and admin commands in `api` use `process.env`.
  */
 
 /**
- * Stops the start of the process. The message has one sentence for each variable that is wrong, and never holds a
- * value.
+ * Stops the start of a server or an admin command. {@link readConfig} gives one sentence for each variable that is
+ * wrong. A message never holds a value.
  */
 export class ConfigError extends Error {
   override readonly name = 'ConfigError';

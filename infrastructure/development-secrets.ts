@@ -94,8 +94,8 @@ const given = (config: Config): Secrets | undefined => {
 };
 
 /**
- * Creates the secrets that the environment lacks at the first start, and stores them in the data folder, readable by
- * the owner only. In production the configuration requires all of them.
+ * Returns the environment's secrets if it has all required ones. Otherwise adds the secrets of the data folder, where
+ * the first start stores a new set, readable by the owner only. Production requires all of them in the environment.
  * @throws {ConfigError} when two secrets are equal
  */
 export const secretsOf = (config: Config): Secrets => given(config) ?? joined(config, storedOrNew(config));
@@ -174,8 +174,8 @@ export const rotateStored = (
 };
 
 /**
- * Drops all but the current secret: tokens signed by the others are refused from the next start. @throws
- * {ConfigError}
+ * Drops all but the current secret: tokens signed by the others are refused from the next start.
+ * @throws {ConfigError} as {@link rotateStored}
  */
 export const dropStored = (config: Config, name: SigningSecret): void => {
   changeStored(config, (secrets) => ({
@@ -190,7 +190,7 @@ const changeStored = (config: Config, change: (secrets: Secrets) => Secrets): vo
   if (!existsSync(path)) {
     throw new ConfigError(`${config.DATA_DIR} holds no development secrets: start the server once.`);
   }
-  // Of two concurrent rotations one would lose its key while servers sign with it.
+  // Without the lock, one of two concurrent rotations could overwrite a new secret with which servers already sign.
   const lock = `${path}.lock`;
   try {
     closeSync(openSync(lock, 'wx', 0o600));

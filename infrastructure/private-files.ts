@@ -4,7 +4,7 @@ import type { Logger } from '../application/ports/logger.ts';
 import { type Config, ConfigError } from './config.ts';
 import { codeOf } from './error-code.ts';
 
-/** Creates files and folders for their owner only, whatever the umask (decision 31). */
+/** Sets the umask: from now on this process creates files and folders for their owner only (decision 31). */
 export const keepFilesPrivate = (): void => {
   process.umask(0o077);
 };
@@ -76,7 +76,7 @@ const isWritable = (path: string): boolean => {
 
 const OTHERS = 0o077;
 
-/** Warns of existing data and key folders that other users can read; does not change them. */
+/** Warns of data and key folders that other users can access; does not change the folders. */
 export const warnOfOpenFolders = ({ DATA_DIR, KEYSTORE_URL }: Folders, logger: Logger): void => {
   // Windows has no such modes.
   if (process.platform === 'win32') return;

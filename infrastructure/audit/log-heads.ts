@@ -6,8 +6,8 @@ import { numberOf, optionalTextOf } from '../sqlite/connection.ts';
 import { transaction } from '../sqlite/transaction.ts';
 
 /**
- * Events per transaction, adapted to the transaction's duration. A long transaction blocks checkpoints of the log's
- * WAL and other writers of heads, but its events share written pages.
+ * Events per transaction, adapted to the transaction's duration. A long transaction writes fewer pages per event, but
+ * blocks checkpoints of the log's WAL and other writers of heads.
  */
 const STEP = { least: 2000, most: 16_000, shortMs: 20, longMs: 50 };
 const BUSY_MS = 5000;
@@ -48,7 +48,7 @@ export const openLogHeads = (path: string, log: string) => {
 
   const advance = (): { position: Position | undefined; isEnd: boolean; isFull: boolean } => {
     const row = noted.get();
-    // Only this function and `merge` write the column, and both write positions.
+    // The column holds NULL (`reset`) or a position (`merge` and this function).
     const position = row && (optionalTextOf(row, 'position') as Position | undefined);
     const from = position === undefined ? 1 : offsetOf(position) + 1;
     const last = numberOf(end.get() ?? {}, 'position');

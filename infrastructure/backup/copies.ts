@@ -11,7 +11,7 @@ import { orMissing } from '../durable-files.ts';
 /** Copies all pages in one step: with several steps each commit of another process would restart the copy. */
 const ALL_PAGES = 2 ** 31 - 1;
 
-/** Copies a database as of one moment while others write to it. The copy is durable when this resolves. */
+/** Copies a database as it is at one moment, while others write to it. The copy is durable when this resolves. */
 export const copyDatabase = async (from: string, to: string): Promise<void> => {
   using source = new DatabaseSync(from, { timeout: 5000 });
   await backup(source, to, { rate: ALL_PAGES });

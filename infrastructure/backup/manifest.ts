@@ -45,7 +45,7 @@ const PARTS: Readonly<Record<Manifest['kind'], { must: Names; may: Names }>> = {
 
 /**
  * Checks that the manifest names each required file, no file twice, and no unknown file. Without a required file,
- * restore would create an incomplete data folder, in which the server would create the missing store anew.
+ * restore would create an incomplete data folder, in which the server would create an empty store for the missing one.
  */
 const isWhole = ({ kind, files }: Manifest): boolean => {
   const { must, may } = PARTS[kind];
@@ -85,7 +85,7 @@ export const readManifest = (folder: string, kind: Manifest['kind']): Manifest =
   return parsed.data;
 };
 
-/** Whether `inner` is the folder `outer` or lies inside it, also through symbolic links. Neither need exist. */
+/** Whether `inner` is the folder `outer` or lies inside it, also through symbolic links. The folders need not exist. */
 export const isWithin = (inner: string, outer: string): boolean =>
   `${realPath(inner)}${sep}`.startsWith(`${realPath(outer)}${sep}`);
 

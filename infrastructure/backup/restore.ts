@@ -12,11 +12,11 @@ import { BackupError, BLOB_LIST, isWithin, type Manifest, readManifest } from '.
 interface RestorePlan {
   readonly from: string;
   readonly keysFrom: string;
-  /** The data folder to create; absent or empty. */
+  /** The data folder to create. It must be empty if it exists. */
   readonly into: string;
   /** Folder for the keys; default: the data folder. */
   readonly keysInto: string | undefined;
-  /** Accepts keys that are older than the log. Texts sealed after the keys were copied are then unreadable. */
+  /** Accepts keys that are older than the log. Texts sealed with keys that the copy lacks are then unreadable. */
   readonly olderKeys: boolean;
 }
 
@@ -92,7 +92,7 @@ const place = async (
 
 const LINE = /^([0-9a-f]{64}) ([0-9]{1,15}) (.+)$/;
 
-/** Reads the copied list of blobs, which was checked against the manifest. */
+/** Copies the blobs of the copied list, which was checked against the manifest, and checks each blob against it. */
 const placeBlobs = async (from: string, into: string): Promise<void> => {
   await mkdir(join(into, 'blobs'));
   const lines = createInterface({ input: createReadStream(join(into, BLOB_LIST)) });

@@ -99,9 +99,12 @@ const said = (answer: Answered): string => {
   return words === undefined ? `HTTP ${status}` : `HTTP ${status}: ${String(words)}`;
 };
 
-/** Masks the token in a text, removes control characters and truncates: an upstream may echo any input. */
+/**
+ * Masks the token in a text, replaces control characters by spaces, and truncates the text, since an upstream may echo
+ * any input.
+ */
 const withoutToken = (message: string, token: string | undefined): string => {
   const open = token === undefined || token === '' ? message : message.replaceAll(token, '***');
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is taken out
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: the characters to replace
   return truncate(open.toWellFormed().replace(/[\u0000-\u001f\u007f-\u009f]+/g, ' '), MAX_MESSAGE);
 };

@@ -14,7 +14,7 @@ export const recorder = ({ path: folder }: { path: string }): BillingUpstream =>
   const incoming = join(folder, '.incoming');
   let ready: Promise<void> | undefined;
 
-  /** Creates the folder with the first invoice, and tries again after a failure. */
+  /** Creates the folder when the first invoice is sent. After a failure, the next invoice tries again. */
   const prepared = (): Promise<void> => {
     ready ??= prepare(folder, incoming).catch((error: unknown) => {
       ready = undefined;

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { orMissing } from '../durable-files.ts';
 import { isBlobId, isTenantSegment } from './refs.ts';
 
-/** Yields the paths within a blob folder, `<tenant>/<xx>/<yy>/<id>`, in order; holds one folder's entries in memory. */
+/** Yields the paths `<tenant>/<xx>/<yy>/<id>` in a blob folder, in order; holds one folder per level in memory. */
 export async function* blobPaths(folder: string): AsyncGenerator<string> {
   for (const tenant of (await namesIn(folder)).filter(isTenantSegment)) {
     for (const first of (await namesIn(join(folder, tenant))).filter(isSpread)) {
@@ -23,6 +23,6 @@ export const isBlobPath = (path: string): boolean => {
 
 const isSpread = (name: string): boolean => /^[0-9a-f]{2}$/.test(name);
 
-/** Names in a folder; none for an absent folder. */
+/** Returns the sorted names in a folder; an empty list if the folder does not exist. */
 export const namesIn = async (folder: string): Promise<string[]> =>
   ((await orMissing(readdir(folder))) ?? []).sort();

@@ -38,5 +38,7 @@ export const measuring = (): { readonly through: Transform; readonly total: () =
   return { through, total };
 };
 
-/** Keeps a source that fails before it is read from ending the process; its reader gets the error later. */
+/**
+ * Prevents an error of a source that nobody reads yet from ending the process. The reader gets the error later.
+ */
 export const guarded = (source: Readable): Readable => source.on('error', () => undefined);

@@ -47,7 +47,7 @@ export const runRow = z.object({ run: z.string(), counts: json(counts).nullable(
 export const summaryOf = ({ kind, id }: SourceKey, row: unknown): SourceSummary | undefined =>
   row === undefined ? undefined : { kind, id, ...summaryRow.parse(row) };
 
-/** @param vectors of the row, as {@link bytesOf} made them */
+/** @param vectors the bytes that {@link bytesOf} made of the row's vectors */
 export const sourceOf = (
   { kind, id }: SourceKey,
   row: unknown,

@@ -11,8 +11,8 @@ declare module '@energetic-ai/core' {
 }
 
 /**
- * The tokenizer takes time quadratic in the length of the normalised text, where one character may become eighteen.
- * Texts are therefore truncated after normalisation.
+ * The tokenizer's time is quadratic in the length of the text, and normalisation may turn one character into eighteen.
+ * Texts are therefore truncated before and after normalisation.
  */
 const MAX_CHARACTERS = 4000;
 

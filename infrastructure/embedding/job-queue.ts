@@ -15,7 +15,10 @@ export interface Part {
   readonly to: number;
 }
 
-/** Maximum size of one group. A question waits while the thread embeds a group, so the size bounds the wait. */
+/**
+ * A group ends when it reaches one of these sizes. A question waits while the thread embeds a group, so the sizes bound
+ * the wait.
+ */
 const GROUP = { texts: 16, characters: 2000 };
 
 /** Limit of waiting questions. With more of them, the last would be answered after its caller has given up. */

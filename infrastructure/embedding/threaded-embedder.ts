@@ -31,7 +31,8 @@ export interface EmbedderThreadData {
 
 /**
  * The bundled model in a worker thread, loaded on first use. Work is sent in small groups, questions first,
- * so that a question never waits behind a backfill. A thread that dies is restarted for the next group.
+ * so that a question never waits behind a backfill. If the thread dies, all open calls fail, and the next call starts
+ * a new thread.
  */
 export const threadedEmbedder = (options: {
   readonly logger: Logger;

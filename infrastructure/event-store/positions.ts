@@ -23,7 +23,7 @@ function isMinted(text: string): text is Position {
   return text.length === 16 && !text.includes('.');
 }
 
-/** The offset of a position in the embedded log; undefined for a malformed one or one above 2^53. */
+/** The offset of a position in the embedded log; undefined for a malformed position, or from 2^53 on. */
 export function parseOffset(text: string): number | undefined {
   if (!isPosition(text)) return undefined;
   const offset = Number.parseInt(text, 16);

@@ -2,8 +2,8 @@ import type { Connection } from './connection.ts';
 import { isPinned } from './pinned-socket.ts';
 
 /**
- * Maximum of idle connections per key and in total; evicts the least recently used. The age limit bounds how long a
- * certificate is trusted after its check.
+ * Maximum of idle connections per key and in total; above it, the oldest connection of the key, or of the key whose
+ * last `put` is longest ago, is closed. The age limit bounds how long a certificate is trusted after its check.
  */
 const LIMITS = { perKey: 4, total: 512, maxAgeMs: 60_000 };
 
@@ -13,7 +13,7 @@ const LIMITS = { perKey: 4, total: 512, maxAgeMs: 60_000 };
  */
 export class ConnectionPool {
   readonly #limits: typeof LIMITS;
-  /** Idle connections by key, in order of use; keys in order of the last change. */
+  /** Idle connections by key, in order of use; keys in order of the last `put`. */
   readonly #idle = new Map<string, Connection[]>();
   #count = 0;
 
@@ -25,7 +25,7 @@ export class ConnectionPool {
     return this.#count;
   }
 
-  /** Takes the most recently used connection; closes connections that are too old or lead to another address. */
+  /** Takes the most recently used connection; closes it if it is too old or ended, or leads to another address. */
   take(key: string, addresses: readonly string[]): Connection | undefined {
     for (let found = this.#pop(key); found !== undefined; found = this.#pop(key)) {
       found.onceEnded(() => undefined);

@@ -61,7 +61,7 @@ export class Connection {
     return this.#socket.bytesRead === this.#heard;
   }
 
-  /** Called once, when the connection closes. */
+  /** Sets the function that is called once, when the connection closes; replaces an earlier one. */
   onceEnded(ended: () => void): void {
     this.#ended = ended;
   }

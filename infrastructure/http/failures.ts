@@ -12,7 +12,7 @@ export const failed = (reason: FailureReason, message: string): Failed => ({
   message,
 });
 
-/** The most specific code. The first of several attempts represents them all. */
+/** The code of the error or, if it has none, of its first inner error or its cause. */
 const codeOf = (error: unknown): string => {
   if (!(error instanceof Error)) return '';
   if ('code' in error && typeof error.code === 'string') return error.code;

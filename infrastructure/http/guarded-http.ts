@@ -57,13 +57,13 @@ export const guardedHttp = (options: GuardOptions): OutboundHttp => {
   const checkUrl = async (url: string, signal: AbortSignal): Promise<Verdict> => {
     const to = destinations(url);
     if ('reason' in to) return refused(to);
-    // Answers the same for all names, so that callers cannot probe internal ones.
+    // Refused without a look-up, so that callers cannot find out which internal names exist.
     if (to.refusedOutside !== undefined && !closedNetwork) return refused(to.refusedOutside);
     const { host } = to;
     return checkAddresses(to, host.kind === 'address' ? [host.address] : await lookUp(host.name, signal));
   };
 
-  /** Empty also when the look-up fails. */
+  /** Returns an empty list if the name has no address or the look-up fails. @throws if the signal is aborted */
   const lookUp = async (name: string, signal: AbortSignal): Promise<readonly string[]> => {
     try {
       const addresses = await resolve(name, signal);
@@ -94,7 +94,7 @@ export const guardedHttp = (options: GuardOptions): OutboundHttp => {
 
   const open = async ({ to, addresses }: Checked, signal: AbortSignal): Promise<Connection> => {
     const { url, port, host } = to;
-    // Loads undici with the first call, since it takes a tenth of the server's start.
+    // Loads undici with the first call, since loading it would take a tenth of the server's start.
     const { Connection } = await import('./connection.ts');
     const socket = await openPinned(
       {
@@ -126,7 +126,7 @@ export const guardedHttp = (options: GuardOptions): OutboundHttp => {
     return over(await open(checked, signal), call, url, signal, key);
   };
 
-  /** Runs one exchange, and keeps the connection only if another exchange can follow. */
+  /** Runs one exchange, and keeps the connection only after a complete answer with a 2xx status. */
   const over = async (
     connection: Connection,
     call: OutboundRequest,

@@ -35,7 +35,7 @@ const pinnedLookup =
     else callback(null, first.address, first.family);
   };
 
-/** Waits for an event of a socket; later errors are left to its next user. */
+/** Waits for an event of a socket. Ignores later errors, which the socket's next user handles. */
 const happened = async (socket: Socket, event: string, signal: AbortSignal): Promise<void> => {
   // An error without a listener would end the process.
   socket.on('error', () => undefined);

@@ -93,8 +93,8 @@ export const openIdProvider = (options: SsoProviderOptions): SsoProvider => {
       ...(insecure ? { execute: [client.allowInsecureRequests] } : {}),
     });
     const metadata = found.serverMetadata();
-    // The library lets some well-known providers issue for any of their tenants; here a tenant has exactly one
-    // issuer.
+    // For some well-known providers the library accepts the issuer of any of their customers; here a tenant has
+    // exactly one issuer.
     if (new URL(metadata.issuer).href !== new URL(settings.issuer).href) {
       throw new ProviderUnavailable('the provider’s issuer is not the configured one');
     }

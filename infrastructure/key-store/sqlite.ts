@@ -74,11 +74,11 @@ export async function openSqliteKeyStore({ path }: { readonly path: string }): P
 const wrappedIn = ({ wrapped }: Row): Uint8Array | 'destroyed' =>
   wrapped instanceof Uint8Array ? wrapped : 'destroyed';
 
-/** Truncates the write-ahead log; concurrent destructions share one run. */
+/** Truncates the write-ahead log; concurrent calls share one run. */
 function sharedTruncation(connection: SqliteConnection): () => Promise<void> {
   let next: Promise<void> | undefined;
   const truncate = async (): Promise<void> => {
-    // A destruction that is written after this run began needs another run.
+    // A change that is written after this run began needs another run.
     await Promise.resolve();
     next = undefined;
     const deadline = Date.now() + CHECKPOINT_TIMEOUT_MS;

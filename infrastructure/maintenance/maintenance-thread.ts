@@ -10,7 +10,7 @@ const IDLE_MS = 15_000;
 /** Work on a database of this machine that takes long and is rare. */
 export type MaintenanceTask =
   | { readonly kind: 'checkpoint'; readonly path: string }
-  /** Copies heads from the embedded event log for a limited time; answers with the position reached. */
+  /** Copies last revisions from the embedded log for a limited time; answers with the position reached. */
   | { readonly kind: 'heads'; readonly path: string; readonly log: string };
 
 export interface ToMaintenance {

@@ -6,7 +6,7 @@ import type { FromMaintenance, MaintenanceTask, ToMaintenance } from './maintena
 const port = parentPort;
 if (port === null) throw new Error('this is the beginning of a thread');
 
-/** Heads are copied for this time (ms) per message, so that the caller can stop between messages. */
+/** Last revisions are copied for this time (ms) per message, so that the caller can stop between messages. */
 const MOMENT_MS = 50;
 
 const logs = new Map<string, LogHeads>();
@@ -29,7 +29,7 @@ const checkpoint = (path: string): void => {
   let db = files.get(path);
   if (db === undefined) {
     db = new DatabaseSync(path);
-    // Copied pages must be durable before the log is reused.
+    // Copied pages must be durable before the write-ahead log is reused.
     db.exec('PRAGMA synchronous = FULL');
     files.set(path, db);
   }

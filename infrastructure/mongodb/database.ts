@@ -2,7 +2,7 @@ import { type Db, MongoClient, type MongoClientOptions } from 'mongodb';
 import { CLIENT_OPTIONS, call } from './calls.ts';
 
 export interface MongoOptions {
-  /** A MongoDB connection string. Its database is used unless `dbName` names another. */
+  /** A MongoDB connection string. The database is `dbName`, else the one named here, else `read_models`. */
   readonly url: string;
   readonly dbName?: string | undefined;
 }
@@ -13,7 +13,7 @@ export interface OpenDatabase extends AsyncDisposable {
   close(): Promise<void>;
 }
 
-/** As {@link openDatabase}, with writes acknowledged by a majority and journaled. */
+/** Like {@link openDatabase}, with writes acknowledged by a majority and journaled. */
 export const openDurableDatabase = (options: MongoOptions): Promise<OpenDatabase> =>
   openDatabase(options, { ...CLIENT_OPTIONS, writeConcern: { w: 'majority', journal: true } });
 

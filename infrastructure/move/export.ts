@@ -26,7 +26,7 @@ interface ExportFolders {
   readonly keysTo: string | undefined;
 }
 
-/** Events per page; each has up to 512 KiB. */
+/** Events per page; each event has up to 512 KiB. */
 const PAGE = 200;
 
 /**

@@ -155,7 +155,7 @@ const importBlobs = async (from: string, blobs: BlobStore): Promise<number> => {
   return count;
 };
 
-/** The size of a stored blob, which is complete or absent. */
+/** The size of a stored blob, which is always complete; undefined if there is none. */
 const sizeIn = async (blobs: BlobStore, ref: BlobRef): Promise<number | undefined> => {
   const present = await blobs.open(ref);
   present?.stream.destroy();

@@ -5,12 +5,12 @@ import { searchedFields } from './searched.ts';
 import { isDocument } from './stored-values.ts';
 
 /**
- * The index over the fields that filters and sorts name. Every document of a scope (one entity of one tenant) has an
- * entry for each field that is known in the scope: `field, value, document`. A field without a value has an entry
- * too, so that the documents without a value can be listed.
+ * The index over the fields that filters and sorts name. Documents of a scope (one entity of one tenant) have an entry
+ * `field, value, document` for each field that is known in the scope, also without a value, so that documents without
+ * a value can be listed. Only if a field is new in a large scope, its older documents have no entry for it.
  */
 
-/** UTF-16 units of a text that an entry holds; longer texts are truncated, so that searches check the document too. */
+/** UTF-16 units of a text that an entry holds; longer texts are truncated, so searches also check the document. */
 const HELD_UNITS = 120;
 
 /** Names of system fields in entries; fields of entities never begin with `$`. */

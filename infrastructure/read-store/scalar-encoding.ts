@@ -2,8 +2,8 @@ import type { Scalar } from '../../domain/core/projection.ts';
 
 /**
  * Encodes scalars as texts whose byte order is the port's order: null < booleans < numbers < strings by UTF-8 bytes.
- * 0x01 ends a field, so that a string sorts before a longer one with it as prefix. Fields never hold it: in strings
- * 0x00–0x02 are escaped as 0x02 and 0x03–0x05.
+ * 0x01 ends a field, so that a string sorts before a longer string that begins with it. No field contains 0x01: in
+ * strings 0x00–0x02 are escaped as 0x02 and 0x03–0x05.
  */
 export const END = '\u0001';
 /** Replaces the END of a complete field to form the lowest text after all keys that begin with that field. */

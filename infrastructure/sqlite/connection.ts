@@ -6,7 +6,7 @@ import { StoreUnavailable } from '../../application/ports/event-store.ts';
 import { codeOf } from '../error-code.ts';
 import { isTransient, resultCode } from './errors.ts';
 
-/** Time (ms) that a write waits for other processes' transactions before a 503. */
+/** Time (ms) for which a read or write is retried while another connection holds a lock. */
 const BUSY_DEADLINE_MS = 5_000;
 
 /** A connection to a file that other threads and processes may have open. */
@@ -83,8 +83,9 @@ export async function openSqlite({ path, pragmas, schema }: SqliteOptions): Prom
 }
 
 /**
- * Retries a busy database between ticks. SQLite's own busy timeout blocks the event loop, so it is kept short.
- * @param wrap makes the error of the last attempt
+ * Retries an action while the database is busy, with pauses for other work. SQLite's own busy timeout blocks the event
+ * loop, so it is kept short.
+ * @param wrap converts the error of the last attempt
  */
 export async function retrying<T>(action: () => T, wrap = asUnavailable): Promise<T> {
   const deadline = Date.now() + BUSY_DEADLINE_MS;

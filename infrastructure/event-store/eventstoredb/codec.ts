@@ -8,8 +8,8 @@ const encoder = new TextEncoder();
 const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
 
 /**
- * Above all commit positions: the server stores them as signed numbers, and sends an unknown position as the greatest
- * unsigned number.
+ * Greater than every commit position: the server stores commit positions as signed numbers, and sends an unknown
+ * position as the greatest unsigned number.
  */
 const POSITION_END = 1n << 63n;
 /** First byte of metadata that must not be parsed as JSON; no JSON text begins with this byte. */
@@ -30,9 +30,9 @@ export function encodeEvent({ id, type, data, metadata }: NewEvent): EventData {
 }
 
 /**
- * The client parses metadata as JSON when it can, which loses their formatting. Texts that survive parsing unchanged
- * (as canonical ones do) are stored plainly, so that the server's tools see `$correlationId` and `$causationId`; others
- * are marked, so that the client keeps their bytes.
+ * The client parses metadata as JSON when it can, which loses their formatting. A text that survives parsing unchanged,
+ * such as canonical JSON, is stored plainly, so that the server's tools see `$correlationId` and `$causationId`. Any
+ * other text is marked, so that the client keeps the bytes.
  */
 function encodeMetadata(text: string): Uint8Array {
   if (JSON.stringify(parsedJson(text)) === text) return encoder.encode(text);

@@ -2,8 +2,8 @@ import type { AllStreamResolvedEvent, Position as LogPosition } from '@eventstor
 import type { SubscriptionSource } from './connection.ts';
 
 /**
- * Events in order, and the position up to which the server had scanned when it sent a checkpoint after the last
- * event.
+ * Events in order, and the newest checkpoint that applies after some or all of them: the position up to which the
+ * server had scanned. Undefined if there is no new checkpoint.
  */
 export interface Chunk {
   readonly events: readonly AllStreamResolvedEvent[];

@@ -13,7 +13,7 @@ import { begunNote, closingNotes, NOTES, type PositionPair, readNotes } from './
 
 const TIMEOUT_MS = 30_000;
 const PAGE = 1000;
-/** Size of one append; the server accepts 1 MiB. */
+/** UTF-16 units of one append, unless one event has more; the server accepts 1 MiB. */
 const MAX_UNITS = 256 * 1024;
 const MAX_EVENTS = 500;
 
@@ -59,7 +59,8 @@ export const openEventStoreDbImport = (url: string): LogImport => {
 };
 
 /**
- * @param after the required revision of the stream; -1 for a stream that does not exist. The append may be repeated.
+ * Appends events; may be repeated.
+ * @param after the last revision that the stream must have; -1 if the stream must not exist
  */
 const append = async (
   connection: Connection,

@@ -1,6 +1,6 @@
 /**
- * Appends that timed out and that the server has not answered yet; a frozen server may still store them. Reads of their
- * stream wait for the answer, so that an unknown outcome is never treated as "not stored".
+ * Appends that timed out and that the server has not answered yet; a frozen server may still store them. Reads of the
+ * same stream wait for the answer, so that an unknown outcome is never treated as "not stored".
  */
 export class LateAppends {
   readonly #byStream = new Map<string, Set<Promise<unknown>>>();

@@ -22,7 +22,10 @@ import { readEnd, readStream, readStreams, scanAll } from './reads.ts';
 interface EventStoreDbOptions {
   /** `esdb://…`; may contain a user name and password, so it is never logged. */
   readonly url: string;
-  /** Limit of every call (ms); an append that exceeds it may still happen. Default 5,000. */
+  /**
+   * Limit (ms) of a call; a read with a filter may take four times as long. An append that exceeds the limit may still
+   * happen. Default 5,000.
+   */
   readonly timeoutMs?: number | undefined;
   readonly logger?: Logger | undefined;
 }
@@ -66,11 +69,11 @@ export function overConnection(connection: Connection, wiring: Wiring): EventSto
     if (waiting.length === 0) return;
     await withTimeout('an append before a read', timeoutMs, () => Promise.all(waiting));
   };
-  // All followers share one subscription.
   const page = async (after: Position, limit: number) => {
     ensureOpen();
     return (await scanAll(connection, timeoutMs, { from: after, limit })).events;
   };
+  // All followers share one subscription.
   const live = liveSource({ connection, end, page, logger }).pipe(
     takeUntil(closed.pipe(filter(Boolean))),
     share(),

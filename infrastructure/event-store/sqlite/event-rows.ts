@@ -2,7 +2,7 @@ import type { DatabaseSync, SQLOutputValue, StatementSync } from 'node:sqlite';
 import type { NewEvent } from '../../../application/ports/event-store.ts';
 import { type EventTexts, Packing } from './packing/packing.ts';
 
-/** Texts with fewer UTF-16 units are not packed. The product's metadata alone has as many. */
+/** An event whose texts have fewer UTF-16 units is not packed. The metadata of the product's events alone have more. */
 const LEAST_UNITS = 350;
 /** Value of the text columns of an event that is packed in `data`. */
 const NONE = '';
@@ -18,8 +18,8 @@ export const HASH_SQL = `iif(typeof(e.data) = 'blob', lower(hex(substr(e.data, 1
 export const TEXT_COLUMNS = 'e.id, e.data, e.metadata';
 
 /**
- * Rows of `events`: `id`, `data` and `metadata` as texts, or all three packed in `data` (decision 72). Both kinds may
- * stand side by side.
+ * Rows of `events`: `id`, `data` and `metadata` as texts, or all three packed in `data` (decision 72). A log may hold
+ * both kinds of rows.
  */
 export class EventRows {
   readonly #packing: Packing;

@@ -15,14 +15,14 @@ const NOTED_HALF = MEMORY.lastRevisions.maxNotedPerHalf;
 
 /**
  * Caches last revisions of recently written streams, so that an append needs no query. The cache is valid until
- * another connection writes; its owner clears it then, and after a rollback.
+ * another connection writes; `LogState` clears it then, and after a rollback.
  */
 export class LastRevisions {
   #young = new Map<string, LastRevision>();
   #old = new Map<string, LastRevision>();
   /**
-   * Streams that were only read, in two halves of their own: the streams of a large edit are written once and
-   * would evict the others.
+   * Streams that were only read, in two halves of their own: a large edit reads many streams and writes each once, so
+   * these streams would evict the recently written ones.
    */
   #noted = new Map<string, LastRevision>();
   #notedBefore = new Map<string, LastRevision>();

@@ -8,8 +8,8 @@ import { Reader } from './reader.ts';
 import type { Written } from './writer.ts';
 
 /**
- * Notifies followers of this process's commits at once. Finds commits of other processes and threads by polling,
- * which runs only while there are followers.
+ * Notifies followers of this process's commits in the next tick. Finds commits of other processes and threads by
+ * polling, which runs only while there are followers.
  */
 export class LiveLog {
   readonly state: LogState;
@@ -49,8 +49,8 @@ export class LiveLog {
   }
 
   /**
-   * Does nothing while commits of this process are unannounced: their announcement carries their events, so that
-   * followers need not read them.
+   * Does nothing while commits of this process are unannounced: the announcement of these commits carries the events,
+   * so that followers need not read them.
    */
   #announceOthers(): void {
     if (this.#unannounced > 0 || this.state.end === this.#announced) return;

@@ -21,8 +21,8 @@ const MAX_UNITS = 256 * 1024;
 const RETRY_MS = 3;
 
 /**
- * Writes the appends that a caller makes synchronously in one transaction, after the last of them. The caller is the
- * group commit (application/core/commands/group-commit.ts).
+ * Collects the appends that a caller adds in one synchronous run of code, and writes them in one transaction in the
+ * microtask after it. The caller is the group commit (application/core/commands/group-commit.ts).
  */
 export class AppendQueue {
   #waiting: Waiting[] = [];
@@ -32,7 +32,7 @@ export class AppendQueue {
   readonly #lockTimeoutMs: number;
   readonly #logger: Logger | undefined;
 
-  /** `lockTimeoutMs`: how long an append waits for another process's lock. */
+  /** @param lockTimeoutMs how long (ms) an append waits for another process's lock */
   constructor(
     write: (appends: readonly StreamAppend[]) => Written,
     lockTimeoutMs: number,

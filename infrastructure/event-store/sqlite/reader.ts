@@ -54,7 +54,7 @@ export class Reader {
     );
   }
 
-  /** Events of a stream from a revision on; `atEnd` is false when there may be more. */
+  /** Events of a stream from a revision on, in either direction; `atEnd` is false when there may be more. */
   streamPage(
     stream: string,
     from: number,

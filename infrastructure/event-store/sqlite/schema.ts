@@ -5,8 +5,9 @@ import { UnfinishedImport } from '../log-import.ts';
 import { importedPart } from './imported.ts';
 
 /**
- * Columns of scan filters come first, before pages of long texts. `types` maps types to numbers, because each event
- * repeats one. Ids have no unique index: stores accept the same id twice, and random keys are expensive to insert.
+ * Columns of scan filters come first, before pages of long texts. `types` maps types to numbers, because many events
+ * have the same type. Ids have no unique index: stores accept the same id twice, and random keys are expensive to
+ * insert.
  * `type_blocks` and `owner_blocks` (blocks.ts) replace an index by type, which would slow appends.
  * Logs of the first version hold events as texts only; later ones also pack events, with the table `shapes`
  * (event-rows.ts). Both are read and written.

@@ -43,8 +43,8 @@ export interface SqliteEventStoreOptions {
 const DEFAULT_LIMIT = 1000;
 
 /**
- * The embedded event store: one SQLite file in WAL mode, every acknowledged append fsynced. An append is written in one
- * transaction with the others of its tick, and then announced to followers.
+ * The embedded event store: one SQLite file in WAL mode, every acknowledged append fsynced. Appends that are added
+ * together share one transaction ({@link AppendQueue}), and are then announced to followers.
  * @throws {StoreUnavailable} when the file cannot be opened
  */
 export function openSqliteEventStore(options: SqliteEventStoreOptions): EventStore {

@@ -14,13 +14,13 @@ import type { Transactions } from './transactions.ts';
 
 type Found = readonly (readonly JsonObject[])[];
 
-/** Maximum number of reads on a server without transactions, until no commit interferes. */
+/** Maximum number of tries, on a server without transactions, to read all ranges without an interfering commit. */
 const QUIET_TRIES = 5;
 const PAGE = 1000;
 
 /**
  * All documents of each range, from one snapshot. On a server without transactions, reads again when a commit
- * interferes.
+ * interferes; the last try is returned even then.
  */
 export async function findTogether(
   generations: Generations,

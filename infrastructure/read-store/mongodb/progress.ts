@@ -36,7 +36,7 @@ export function mongoProgress(db: Db, generations: Generations, leases: Leases):
 
   /**
    * Writes the new fence into the rows that the lease protects, so that a late write of the old holder is refused even
-   * if it was checked before the change.
+   * if its fence was checked before the change.
    */
   async function raiseBarriers(name: string, fence: number): Promise<void> {
     // The first holder has no predecessor.

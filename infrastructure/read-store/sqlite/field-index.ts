@@ -29,7 +29,7 @@ const COMMON = '$created_at';
  */
 export const MISSING = Buffer.alloc(0);
 
-/** Maximum documents of a scope that get entries without a value when the scope gets a new field. */
+/** When a scope gets a new field, its documents get entries without a value if they are at most so many. */
 const FILLED = 10_000;
 
 /** The fields of a scope, by name. */

@@ -3,8 +3,8 @@ import { Fenced } from '../../../application/ports/read-store.ts';
 import { numberOf, type SqliteConnection } from '../../sqlite/connection.ts';
 
 /**
- * Leases on the machine's clock, which all processes with the file share. Grants a lease that is free,
- * expired or already the owner's; a change of owner raises the fence.
+ * Leases on the machine's clock, which all processes with the file share. Grants a lease that is free, expired, or
+ * already the owner's; an expiry that is implausibly late counts as expired. A change of owner raises the fence.
  */
 const ACQUIRE = `
   INSERT INTO leases (name, owner, fence, expires_at) VALUES (:name, :owner, 1, CAST(:now AS REAL) + :ttl)

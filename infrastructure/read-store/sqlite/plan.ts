@@ -71,7 +71,7 @@ export function planOf(tables: Tables, query: SearchQuery, limits: PlanLimits): 
   return order !== undefined && isAllowed('order') ? order : { kind: 'scan', of };
 }
 
-/** The plan of a count: a lookup of entries, or a scan when it is about as fast. */
+/** The plan of a count: a lookup of entries, or a scan if the lookup would not be clearly faster. */
 export function countPlanOf(tables: Tables, query: SearchQuery, limits: PlanLimits): Plan {
   const fields = fieldsOf(tables, query);
   if (fields === undefined || limits.without?.includes('lookup') === true) return SCAN;

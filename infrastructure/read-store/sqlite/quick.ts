@@ -11,7 +11,10 @@ import { countPlanOf, explained, type Plan, type PlanLimits, planOf } from './pl
 import type { Tables } from './tables.ts';
 import { baseOf, sliceOf, startOf } from './ways.ts';
 
-/** Pages that few entries answer. Called in a snapshot, so that the plan and the documents are of one moment. */
+/**
+ * Pages that few entries answer. {@link quickPage} is called in a snapshot, so that the plan and the documents are of
+ * one moment.
+ */
 
 /** The plan of a search so short that it need not wait for others; undefined for any other search. */
 export function quickPlanOf(
@@ -80,7 +83,7 @@ function orderPage(tables: Tables, query: SearchQuery, plan: PlanOf<'order'>): F
   return { docs };
 }
 
-/** Reads the documents of few entries; undefined when they are too large. */
+/** Reads the documents of few entries; undefined if one of the documents is too large. */
 function lookupPage(
   tables: Tables,
   query: SearchQuery,

@@ -24,8 +24,8 @@ type SearchSlots = <T>(
 ) => Promise<T>;
 
 /**
- * Limits concurrent searches in total, and to one per tenant. Searches share this thread slice by slice. A tenant
- * with slow searches delays only its own; another tenant's search gets every second slice beside it.
+ * Limits concurrent searches in total, and to one per tenant. Running searches share this thread slice by slice.
+ * A tenant with slow searches makes only its own searches wait for a slot.
  */
 export function searchSlots({ atOnce, waiting: most, waitingOfTenant, deadlineMs }: SlotLimits): SearchSlots {
   const running = new Set<string>();

@@ -63,7 +63,7 @@ export async function searchPage(scan: Scan, query: SearchQuery): Promise<FindRe
   }
 }
 
-/** Like {@link searchPage}. */
+/** Like {@link searchPage}, but reads only ids. */
 export async function searchIds(
   scan: Scan,
   query: SearchQuery,
@@ -74,7 +74,7 @@ export async function searchIds(
   return found.next === undefined ? { ids } : { ids, next: found.next };
 }
 
-/** Like {@link searchPage}. */
+/** Counts documents; undefined for an unknown generation. @throws {SearchGivenUp} */
 export async function countRows(scan: Scan, selection: Selection): Promise<number | undefined> {
   const query = { ...selection, limit: 1 };
   const plan = scan.plan ?? (await scan.step((tables) => countPlanOf(tables, query, scan.limits)));

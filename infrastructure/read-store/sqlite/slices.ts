@@ -46,7 +46,7 @@ export interface Slice {
   readonly direction: 'ASC' | 'DESC';
   readonly where: string;
   readonly params: readonly SQLInputValue[];
-  /** The column of the value of an entry; NULL for rows that are read without one. */
+  /** The column with the value of an entry; NULL for rows that are read without an entry. */
   readonly at: string;
 }
 

@@ -102,7 +102,7 @@ export class Packing {
     this.#writeAs(from, end, this.shapes.ofText(text, kind, kind === METADATA));
   }
 
-  /** Writes a text of the shape; false, with nothing written, for one of another shape. */
+  /** Writes a text of this shape. For a text of another shape, writes nothing and returns false. */
   #writeAs(from: number, textEnd: number, { number, parts }: Shape): boolean {
     const writer = this.#writer;
     const { texts } = writer;

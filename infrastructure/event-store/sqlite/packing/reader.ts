@@ -7,7 +7,7 @@ const QUOTE = 34;
 /** Length (bytes) from which a native copy is faster. */
 const LONG = 64;
 
-/** Writes the texts of packed values as UTF-8 to `texts`. Methods return the end of the texts. */
+/** Writes the texts of packed values as UTF-8 to `texts`. Methods that write return the end of the texts. */
 export class ValueReader {
   readonly texts = Buffer.allocUnsafeSlow(ROOM);
   /** The end of the texts. */

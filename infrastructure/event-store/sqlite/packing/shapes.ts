@@ -3,7 +3,10 @@ import { numberOf, textOf } from '../../../sqlite/connection.ts';
 
 /** Stands for a value in the stored text of a shape; JSON texts hold no control characters. */
 const VALUE = '\u0001';
-/** Texts with more values are not packed: their shape would be stored for ever and hardly be used again. */
+/**
+ * A text with more values is packed as one value (shape 0), since its own shape would be stored for ever and hardly be
+ * used again. The same holds for a shape with more than `MOST_LENGTH` characters.
+ */
 const MOST_VALUES = 48;
 const MOST_LENGTH = 2_000;
 /** Maximum of shapes in the table, since their numbers take two bytes. */
@@ -104,8 +107,8 @@ const [OPEN_LIST, CLOSE_LIST, OPEN, CLOSE] = [91, 93, 123, 125];
 const [COMMA, COLON] = [44, 58];
 
 /**
- * Splits a text at the values of its members. Undefined unless the text is an object without white space, with few
- * enough members.
+ * Splits a text at the values of its members. Undefined for a text that is no object without white space, or that
+ * exceeds one of the limits.
  */
 function partsOf(text: string, isNested: boolean): string[] | undefined {
   const bytes = Buffer.from(text);

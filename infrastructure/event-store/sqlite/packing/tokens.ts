@@ -19,7 +19,7 @@ function digits(alphabet: string): Int8Array {
 
 const digitAt = (values: Int8Array, from: Uint8Array, at: number): number => values[from[at] ?? 0] ?? -1;
 
-/** Writes `length` bytes from twice as many hexadecimal digits; false where the text holds others. */
+/** Writes `length` bytes from twice as many hexadecimal digits; false if the text holds another character. */
 export function writeHex(
   to: Uint8Array,
   at: number,

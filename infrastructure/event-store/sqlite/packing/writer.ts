@@ -7,8 +7,8 @@ const ROOM = 4 * MOST_UNITS;
 const SHORT_LITERAL = TAGS.string - TAGS.literal - 1;
 const LONGEST_STRING = LENGTHS.uuid - 1;
 /**
- * Lengths, with quotes, of strings that may be copied. Shorter ones gain nothing; longer ones are contents, which
- * hardly repeat.
+ * Lengths, with quotes, of strings that may be stored as a reference to an earlier occurrence. A shorter string gains
+ * nothing; longer strings are contents, which hardly repeat.
  */
 const [LEAST_COPY, MOST_COPY] = [8, 80];
 /** `"v1:<key id>:<base64>"` is a sealed text. */
@@ -84,7 +84,7 @@ export class ValueWriter {
     return length < LENGTHS.uuid ? this.#literal(from, end) : this.#pieces(from, end);
   }
 
-  /** Writes the tag before a value whose bytes are written already. @param bytes their number @returns the end */
+  /** Writes the tag before a value that is written already. @param bytes length of the value @returns the end */
   #endValue(tag: number, bytes: number): number {
     this.bytes[this.at] = tag;
     this.at += 1 + bytes;
