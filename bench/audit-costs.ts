@@ -16,7 +16,7 @@ const EVENTS = 40_000;
 const OF_APPEND = 0.15;
 const OF_POST = 0.2;
 
-/** Cost of the hash chain per append of unsealed events, and of heads and sealing per `POST` of a message. */
+/** Cost of the hash chain per append of unsealed events, and of keeping and signing heads per `POST` of a message. */
 export const chainAndSealing = async (scale: number): Promise<Line[]> => {
   const chain = await inFolder((folder) => chainInAppend(folder, scaled(EVENTS, scale, 640)));
   const sealing = await sealingInPost(scale);
@@ -79,7 +79,7 @@ const chainInAppend = async (folder: string, count: number) => {
   return { chained: once, plain: 1 / (2 / once - 1 / twice) };
 };
 
-/** CPU microseconds per message of the whole process: with a signing key, and in production without one. */
+/** CPU microseconds of the whole process per message: `on` with a signing key, `off` without one (no heads). */
 const sealingInPost = (scale: number): Promise<{ on: number; off: number }> =>
   inFolder(async (folder) => {
     const off = await poster(`${folder}/off`, { NODE_ENV: 'production' }, scale);

@@ -28,7 +28,7 @@ const FLAT_MIB = 64;
 
 /**
  * Measures an export beside plain reads of the same events, the verifier, the memory of the export and of the
- * verifier, and the cost of chain, heads and sealing. The texts in the log are erased.
+ * verifier, and the cost of the hash chain and of signed heads. No text in the log can be opened, as after an erasure.
  */
 export const benchAudit = async (scale: number): Promise<Line[]> => [
   ...(await inFolder((folder) => exportAndCheck(folder, scale))),

@@ -105,7 +105,7 @@ const previews = async (bench: Bench, sizes: Readonly<Record<Tenant, number>>): 
 
 interface Bench {
   previewed(tenant: Tenant): Promise<{ readonly id: string; readonly ms: number }>;
-  /** Edits all records of the tenant. @returns ms from the commit's request to its end */
+  /** Edits all records of the tenant. @returns ms from the request of the commit to the end of the commit */
   edited(tenant: Tenant): Promise<number>;
   /** Durations (ms) of another tenant's requests. */
   others(known: string, signal: AbortSignal): Promise<number[]>;

@@ -18,8 +18,8 @@ const OF_BARE = 0.3;
 const OF_CRUD = 2;
 
 /**
- * Measures `POST …/messages` from 64 connections of 64 people in 32 conversations, each with an open socket, beside
- * plain Express and a plain CRUD route under the same load.
+ * Measures `POST …/messages` from 64 connections of 64 people in 32 conversations, with one open WebSocket per
+ * conversation, beside plain Express and a plain CRUD route under the same load.
  */
 export const benchPostMessage = (scale: number): Promise<Line[]> =>
   inFolder(async (folder) => {
@@ -68,7 +68,7 @@ const lineOf = (value: number, name: string, yardstick: number, least: number): 
   target: { text: `≥ ${least}`, met: value / yardstick >= least },
 });
 
-/** Messages per second, as in {@link benchPostMessage}, without the yardsticks. */
+/** Messages per second, as in {@link benchPostMessage}, without the yardsticks and without open WebSockets. */
 export const postRate = (scale: number): Promise<number> =>
   inFolder(async (folder) => {
     const platform = await startPlatformChild(folder);

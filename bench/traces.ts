@@ -11,8 +11,9 @@ const COUNTED = 20;
 const OF_POST = 0.01;
 
 /**
- * Measures the cost of traces for `POST …/messages` (decision 60): with a receiver, beside without. Without a
- * receiver, calls of the tracer return at once; their cost is measured for as many calls as the request has spans.
+ * Measures the cost of traces for `POST …/messages` (decision 60): a server with a receiver beside a server without
+ * one. Without a receiver, calls of the tracer return at once; the cost of these calls is measured for as many calls as
+ * the request has spans.
  */
 export const benchTraces = (scale: number): Promise<Line[]> =>
   inFolder(async (folder) => {
@@ -57,7 +58,7 @@ export const benchTraces = (scale: number): Promise<Line[]> =>
     }
   });
 
-/** Sends a few requests one after another, fewer than the exporter's buffer holds. @returns spans of each */
+/** Sends a few requests one after another, fewer than the exporter's buffer holds. @returns spans per request */
 const spansOfOne = async (port: number, request: Buffer | undefined, receiver: Child): Promise<number> => {
   if (request === undefined) throw new Error('there is no request to trace');
   const connection = await Connection.open(port);

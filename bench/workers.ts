@@ -29,7 +29,7 @@ const ENTITY = {
     { key: 'amount', label: 'Amount', type: 'integer', required: false },
   ],
 };
-/** Each process must have served enough for its code to be compiled. */
+/** Rounds that are not counted: each process must first serve enough requests for its code to be compiled. */
 const WARM_UP = 3;
 const ROUNDS = 4;
 const OF_ONE = 1.6;

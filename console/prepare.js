@@ -1,6 +1,7 @@
 /**
- * Run by `npm ci` of the repository: builds the Console. An installation without development dependencies skips it, and a
- * build that fails does not refuse the product: `/console` then answers 404 with the reason, everything else works.
+ * Run by `npm ci` of the repository: builds the Console. An installation without development dependencies skips the
+ * build. A failed build does not fail the installation: `/console` then answers 404 with the reason, and everything
+ * else works.
  */
 
 const started = Date.now();

@@ -11,8 +11,8 @@ const proxied = Object.fromEntries(
 const FIRST = ['app', 'signed-in'];
 
 /**
- * The browser compiles the functions of the first chunks while they arrive, beside the page's own thread: most of them are called
- * at the start, and each would else be compiled on that thread when it is called.
+ * Makes the browser compile all functions of the first chunks on another thread while the chunks arrive. Most of these
+ * functions are called at the start, and would otherwise be compiled on the page's own thread at the first call.
  * https://v8.dev/blog/explicit-compile-hints
  */
 const compileHints = {
@@ -31,7 +31,7 @@ const compileHints = {
   },
 };
 
-/** The page names what it needs after its first script, too, so that it arrives with that script. */
+/** Preloads the chunk that signed-in people need, so that it arrives together with the first script. */
 const preloads = {
   name: 'preloads',
   apply: 'build',
@@ -55,7 +55,7 @@ export default defineConfig({
   plugins: [react(), compileHints, preloads],
   server: { proxy: proxied },
   build: {
-    // `light-dark()`, `Promise.withResolvers`: of the first half of 2024.
+    // The first versions with `light-dark()` and `Promise.withResolvers` (first half of 2024).
     target: ['chrome123', 'edge123', 'firefox121', 'safari17.5'],
     // The policy of the page allows neither inline scripts nor `data:` fonts.
     assetsInlineLimit: 0,
@@ -64,7 +64,7 @@ export default defineConfig({
     reportCompressedSize: false,
     rolldownOptions: {
       output: {
-        // Few files at the start: each is a request, and work of the page's thread.
+        // Few files at the start, since each file costs a request and time of the page's thread.
         codeSplitting: {
           groups: [
             { name: 'app', test: /console\/src\/main\.tsx$/, priority: 2 },

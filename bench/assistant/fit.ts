@@ -7,7 +7,7 @@ import { askAll, type Found, labelledIndex } from './labelled.ts';
 
 /**
  * `node bench/assistant/fit.ts`: fits the weights of application/assistant/confidence.ts on every second question of
- * the labelled set, and prints the weights with their results on the other questions. Run it after a change of
+ * the labelled set, and prints the weights with their results on both halves of the questions. Run it after a change of
  * ranking, chunks or words.
  */
 

@@ -61,7 +61,8 @@ export class Connection {
   }
 
   /**
-   * Sends a request and calls `settle` with the answer. Uses no promise, since there are tens of thousands per second.
+   * Sends a request and calls `settle` with the answer. Uses no promise, since there are tens of thousands of requests
+   * per second.
    */
   send(request: Buffer, settle: (answer: Answer) => void, fail: (error: Error) => void): void {
     this.#settle = settle;

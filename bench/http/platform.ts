@@ -7,7 +7,7 @@ import { type Child, startChild } from './child.ts';
 import { Connection, requestBytes } from './load.ts';
 import { SECRETS, tenantToken } from './tokens.ts';
 
-/** The product as started by `npm start`, in its own process with an empty data folder. */
+/** The product as started by `npm start`, in its own process. */
 
 export const TENANT = 'bench';
 const API = '/api/v1/tenant/messaging/conversations';
@@ -19,7 +19,7 @@ const ofStart = Object.fromEntries(
   [...packaged.scripts.start.matchAll(/([A-Z_]+)=(\S+)/g)].map(([, name = '', value = '']) => [name, value]),
 );
 
-/** Environment of the server under test: no rate limits, no log, known secrets. */
+/** Environment of the server under test: no rate limits, only warnings in the log, known secrets. */
 export const platformEnvironment = (dataDir: string): Record<string, string> => ({
   ...SECRETS,
   ...ofStart,

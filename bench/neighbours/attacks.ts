@@ -4,7 +4,7 @@ import { Api, ENTITLED, openAccounts, repeat } from './api.ts';
 import { ELSEWHERE } from './names.ts';
 import { holdAnswers, holdReplays, readReplays } from './sockets.ts';
 
-/** Attacks by a loud tenant with ten ordinary accounts under the default limits (docs/benchmarks.md, Neighbours). */
+/** Attacks by a loud tenant with ten users under the default limits (docs/benchmarks.md, Neighbours). */
 
 export const LOUD = 'loud';
 const ACCOUNTS = 10;
@@ -19,7 +19,7 @@ export interface Attack {
   readonly run: (loud: Loud, signal: AbortSignal) => Promise<void>;
 }
 
-/** The attacker's side: a client and the tokens of its accounts. */
+/** The attacker's side: a client and the tokens of the tenant's users. */
 export class Loud {
   readonly api: Api;
   readonly port: number;
@@ -37,7 +37,7 @@ export class Loud {
     return this.tokens[0] ?? '';
   }
 
-  /** Each account repeats its requests, `together` at a time, until the signal; a refusal pauses the account. */
+  /** Each user repeats `ask`, `together` at a time, until the signal; after a refusal, that loop pauses. */
   async everyone(
     signal: AbortSignal,
     ask: (token: string, nth: number) => Promise<{ readonly status: number }>,

@@ -49,8 +49,8 @@ export interface SocketOptions {
 
 export interface Socket {
   /**
-   * Position of the last envelope handed over, or of the start if there was none; undefined before the first
-   * connection.
+   * Position of the last envelope handed over, or of the start if there was none. Before the first connection: `after`
+   * of the options.
    */
   readonly position: string | undefined;
   close(): void;
@@ -83,7 +83,7 @@ class ResumingSocket implements Socket {
   #socket: WebSocket | undefined;
   /** Starts the next attempt, or ends the present one when it takes too long. */
   #timer: ReturnType<typeof setTimeout> | undefined;
-  /** Number of connections in a row that were lost before they were ready. */
+  /** Number of failed or lost connections since a connection was last ready. */
   #failures = 0;
   #isClosed = false;
 

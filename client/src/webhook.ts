@@ -8,7 +8,7 @@ export interface WebhookEvent {
   readonly data: Readonly<Record<string, unknown>>;
 }
 
-/** The delivery has no valid signature, or is too old. */
+/** The delivery lacks a header or a valid signature, or its timestamp is too far from the present time. */
 export class WebhookError extends Error {
   override readonly name = 'WebhookError';
 }
@@ -32,7 +32,7 @@ const MAX_SIGNATURES = 8;
  * Verifies a delivery by the headers of Standard Webhooks.
  * @param body the raw bytes or text of the request, before any parsing
  * @param secret `whsec_…` of the subscription
- * @throws {WebhookError}
+ * @throws {WebhookError}, or a TypeError if `secret` is no webhook secret
  */
 export const verifyWebhook = async (
   headers: WebhookHeaders,

@@ -25,7 +25,10 @@ export class ConnectionPool {
     return this.#count;
   }
 
-  /** Takes the most recently used connection; closes it if it is too old or ended, or leads to another address. */
+  /**
+   * Takes the most recently used connection. If that one is too old, has ended or leads to another address, closes it
+   * and tries the next one.
+   */
   take(key: string, addresses: readonly string[]): Connection | undefined {
     for (let found = this.#pop(key); found !== undefined; found = this.#pop(key)) {
       found.onceEnded(() => undefined);

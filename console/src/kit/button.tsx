@@ -15,7 +15,7 @@ export const Button = ({ tone = 'plain', size = 'medium', type = 'button', ...re
   />
 );
 
-/** @param props.label its action, for screen readers and as a tooltip */
+/** @param props.label the button's action, for screen readers and as a tooltip */
 export const IconButton = ({
   label,
   icon,

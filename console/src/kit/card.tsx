@@ -29,7 +29,7 @@ interface TileProps {
   readonly detail?: ReactNode;
   /** Error of a failed read. */
   readonly error?: Error | null;
-  /** The page that the figure comes from; one that begins with `#` is a part of this page. */
+  /** Path of the page that the figure comes from; `#<id>` is a part of the present page. */
   readonly to?: string | undefined;
 }
 

@@ -6,7 +6,7 @@ import { useIsDark } from '../shell/theme.ts';
 interface ChartProps {
   /** Text alternative for screen readers: one sentence that says what the chart shows. */
   readonly label: string;
-  /** Seconds since 1970, ascending; or numbers with `time: false`. */
+  /** Ascending: seconds since 1970, or any numbers if `time` is false. */
   readonly x: readonly number[];
   readonly series: readonly { readonly name: string; readonly values: readonly (number | null)[] }[];
   readonly time?: boolean;

@@ -3,7 +3,7 @@ import type { Client } from '../../../client/src/index.ts';
 import { clientOf } from '../session/clients.ts';
 import { type Session, SignedOut, type TenantSession } from '../session/store.ts';
 
-/** The session that a page is for: its tenant's, the platform's or the partner's. */
+/** The session with which a page sends requests: of a tenant's person, a platform admin or a partner. */
 const PageSession = createContext<Session | undefined>(undefined);
 
 export const PageSessionProvider = PageSession.Provider;
@@ -22,5 +22,5 @@ export const useTenant = (): TenantSession | undefined => {
 
 export const useIsAdmin = (): boolean => useTenant()?.role === 'admin';
 
-/** The client of the session that the page is for. */
+/** The client of the page's session. */
 export const useClient = (): Client => clientOf(usePageSession());

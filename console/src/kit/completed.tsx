@@ -158,8 +158,8 @@ export const Completed = (props: CompletedProps) => {
           data-placement={props.placement}
         >
           {suggestions.map((one, index) => (
-            // biome-ignore lint/a11y/useFocusableInteractive: the text keeps the focus and names the chosen one
-            // biome-ignore lint/a11y/useKeyWithClickEvents: keys are the text's
+            // biome-ignore lint/a11y/useFocusableInteractive: the text field keeps the focus and names the option
+            // biome-ignore lint/a11y/useKeyWithClickEvents: the text field handles keys
             <div
               key={one.text}
               id={`${list}-${index}`}

@@ -2,7 +2,7 @@ import { Link } from 'wouter';
 
 interface CountProps {
   readonly of: number;
-  /** The page that the number comes from; undefined if the number has no other source. */
+  /** Path of the page that the number comes from; undefined if there is no such page. */
   readonly to: string | undefined;
   /** Names the counted things for screen readers. */
   readonly label?: string;

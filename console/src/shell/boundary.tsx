@@ -6,7 +6,7 @@ interface State {
   readonly error: unknown;
 }
 
-/** Shows the error of a page in its place. A page that cannot be loaded is often one of a former version. */
+/** Shows the error of a page in its place. A page that cannot be loaded often belongs to a former build. */
 export class Boundary extends Component<{ readonly children: ReactNode }, State> {
   override state: State = { error: undefined };
 

@@ -29,7 +29,10 @@ const COMMON = '$created_at';
  */
 export const MISSING = Buffer.alloc(0);
 
-/** When a scope gets a new field, its documents get entries without a value if they are at most so many. */
+/**
+ * A new field of a scope gets entries for the documents without a value only if the scope has at most this many
+ * documents.
+ */
 const FILLED = 10_000;
 
 /** The fields of a scope, by name. */

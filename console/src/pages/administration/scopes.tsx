@@ -1,6 +1,6 @@
 import { ChoicesField } from '../../kit/index.ts';
 
-/** The scope vocabulary with what each grants (specification, Scope vocabulary). */
+/** All scopes, each with the right that it grants (specification, Scope vocabulary). */
 const SCOPES = [
   ['data:read', 'Read records and schemas'],
   ['data:write', 'Write records and schemas'],

@@ -52,7 +52,7 @@ const COLUMNS: readonly Column<Session>[] = [
   ago('created', 'Created', ({ created_at }) => created_at),
 ];
 
-/** Bulk sessions of all admins; sessions under way are read again every two seconds. */
+/** Bulk sessions of all admins. The list is read again every two seconds while it has few pages. */
 export default function Sessions() {
   const [, navigate] = useLocation();
   const rows = usePages(

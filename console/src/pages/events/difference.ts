@@ -22,7 +22,7 @@ const keyed = (list: readonly unknown[]): ReadonlyMap<string, unknown> =>
 const partsOf = (value: Readonly<Record<string, unknown>>): ReadonlyMap<string, unknown> =>
   Array.isArray(value) ? keyed(value) : new Map(Object.entries(value));
 
-/** The differences between two JSON values, in the order of the later one. */
+/** The differences between two JSON values, in the order of `after`; removed members come last. */
 export const differences = (before: unknown, after: unknown, path = ''): readonly Difference[] => {
   if (Object.is(before, after)) return [];
   if (!isObject(before) || !isObject(after) || Array.isArray(before) !== Array.isArray(after)) {

@@ -47,7 +47,7 @@ const COLUMNS: readonly Column<Line>[] = [
   { key: 'request', title: 'Request', min: 150, cell: ({ request_id }) => <code>{request_id}</code> },
 ];
 
-/** The event log, newest first: a line per event, and per request under impersonation. */
+/** The activity log, newest first: a line per event, and per request under impersonation. */
 export default function Log() {
   const filters = useFilters(['actor', 'action', 'from', 'to']);
   const query = { ...filters.given('actor', 'action'), ...instantsOf(filters.given('from', 'to')) };

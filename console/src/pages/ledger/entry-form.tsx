@@ -37,7 +37,7 @@ interface Draft {
 const today = (): string => new Date().toISOString().slice(0, 10);
 const emptyLine = (key: number): Line => ({ key, account: '', debit: '', credit: '', memo: '' });
 
-/** Creates or changes a draft. The currency is that of the books unless the draft has its own. */
+/** Creates or changes a draft. A new draft has the currency of the ledger. */
 export default function EntryForm() {
   const { id } = useParams();
   const books = useRead(['reports', 'currency'], (client, signal) =>

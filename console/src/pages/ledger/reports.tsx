@@ -5,7 +5,7 @@ import { BalanceSheet, ProfitAndLoss } from './statements.tsx';
 import { TrialBalance } from './trial-balance.tsx';
 import '../../styles/ledger.css';
 
-/** The reports of the books, of any range, and as they stood at any position of the log. */
+/** The reports of the ledger, for any range of days, and as they stood at any position of the log. */
 export default function Reports() {
   const [query, change] = useReportQuery();
   const [params, setParams] = useSearchParams();

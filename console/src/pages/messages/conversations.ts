@@ -22,7 +22,7 @@ export const useConversation = (id: string): Read<Conversation> =>
 /** The user that the page acts as. */
 export const useSelf = (): string => useTenant()?.userId ?? '';
 
-/** Names of the others in a conversation. */
+/** Names of the other participants of a conversation. */
 export const titleOf = ({ participants }: Conversation, self: string): string => {
   const others = participants
     .filter(({ user_id }) => user_id !== self)
@@ -62,7 +62,7 @@ const change = (
 
 const isMessage = (envelope: Envelope): envelope is MessageEnvelope => envelope.kind === 'message';
 
-/** Follows the socket: adds messages to their conversations, and moves these to the top with new unread counts. */
+/** Follows the socket: adds messages to conversations, moves the conversations to the top, counts unread messages. */
 export const useLiveConversations = (): void => {
   const queries = useQueryClient();
   const self = useSelf();
