@@ -7,7 +7,7 @@ import { type Environment, environment } from './config/variables.ts';
 
 /**
  * Stops the start of a server or an admin command. {@link readConfig} gives one sentence for each variable that is
- * wrong. A message never holds a value.
+ * wrong. No message holds the value of a variable.
  */
 export class ConfigError extends Error {
   override readonly name = 'ConfigError';

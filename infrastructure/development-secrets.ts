@@ -94,8 +94,8 @@ const given = (config: Config): Secrets | undefined => {
 };
 
 /**
- * Returns the environment's secrets if it has all required ones. Otherwise adds the secrets of the data folder, where
- * the first start stores a new set, readable by the owner only. Production requires all of them in the environment.
+ * Returns the environment's secrets if all required ones are set. Otherwise adds secrets of the data folder, where the
+ * first start stores a new set, readable by the owner only. Production requires all of them in the environment.
  * @throws {ConfigError} when two secrets are equal
  */
 export const secretsOf = (config: Config): Secrets => given(config) ?? joined(config, storedOrNew(config));

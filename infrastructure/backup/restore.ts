@@ -92,7 +92,7 @@ const place = async (
 
 const LINE = /^([0-9a-f]{64}) ([0-9]{1,15}) (.+)$/;
 
-/** Copies the blobs of the copied list, which was checked against the manifest, and checks each blob against it. */
+/** Copies each blob and checks it against the list of blobs, which itself was checked against the manifest. */
 const placeBlobs = async (from: string, into: string): Promise<void> => {
   await mkdir(join(into, 'blobs'));
   const lines = createInterface({ input: createReadStream(join(into, BLOB_LIST)) });

@@ -2,14 +2,15 @@ import type { Connection } from './connection.ts';
 import { isPinned } from './pinned-socket.ts';
 
 /**
- * Maximum of idle connections per key and in total; above it, the oldest connection of the key, or of the key whose
- * last `put` is longest ago, is closed. The age limit bounds how long a certificate is trusted after its check.
+ * Maximum of idle connections per key and in total. Above the first limit, `put` closes the key's oldest connection;
+ * above the second, the oldest connection of the key with the oldest last `put`. The age limit bounds how long a
+ * certificate is trusted after its check.
  */
 const LIMITS = { perKey: 4, total: 512, maxAgeMs: 60_000 };
 
 /**
- * Idle connections. {@link take} returns one only for the key it was kept under, and only to an address checked for
- * the new call.
+ * Idle connections. {@link take} returns a connection only for the key under which it was put, and only if it leads to
+ * an address that was checked for the new call.
  */
 export class ConnectionPool {
   readonly #limits: typeof LIMITS;

@@ -8,7 +8,8 @@ const options = { algorithm: ARGON2ID, memoryCost: 19_456, timeCost: 2, parallel
 
 /** argon2id at OWASP's first recommended cost, on the thread pool. */
 export const argon2Passwords = (): Passwords => {
-  // A hash that no password matches. It is verified for an unknown e-mail, so that the answer takes as long as usual.
+  // A hash that no password matches. It is verified for an unknown e-mail, so that the answer takes as long as for a
+  // known e-mail.
   const nobody = hash(randomBytes(32).toString('hex'), options);
   return {
     hash: (password) => hash(password.normalize('NFC'), options),

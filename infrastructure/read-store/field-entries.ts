@@ -7,7 +7,7 @@ import { isDocument } from './stored-values.ts';
 /**
  * The index over the fields that filters and sorts name. Documents of a scope (one entity of one tenant) have an entry
  * `field, value, document` for each field that is known in the scope, also without a value, so that documents without
- * a value can be listed. Only if a field is new in a large scope, its older documents have no entry for it.
+ * a value can be listed. Exception: a field that is new in a large scope has no entries for older documents.
  */
 
 /** UTF-16 units of a text that an entry holds; longer texts are truncated, so searches also check the document. */

@@ -1,7 +1,7 @@
 import { type KeyboardEvent, type ReactNode, useId, useLayoutEffect, useRef, useState } from 'react';
 
 export interface Suggestion {
-  /** Inserted at the caret. */
+  /** Replaces the part of the text that {@link Completion} names. */
   readonly text: string;
   readonly label: ReactNode;
   readonly detail?: string | undefined;

@@ -52,7 +52,7 @@ const pause = (ms: number, signal: AbortSignal): Promise<void> =>
     });
   });
 
-/** Follows the tenant's log from its end, as an admin. After an error or a pause it resumes after the last event. */
+/** Follows the tenant's log, as an admin. After an error or a pause, resumes after the last event. */
 export const useTail = ({
   filter = {},
   onEvents,

@@ -10,7 +10,7 @@ import { usePages } from '../kit/reads.ts';
 import { clientOf } from '../session/clients.ts';
 import { type PlatformSession, signIn, signOut, tenantSession, useSessions } from '../session/store.ts';
 
-/** Lets a platform admin act in a tenant, as its oldest admin. */
+/** Lets a platform admin act in a tenant, as the tenant's oldest admin. */
 export const TenantSwitch = ({ platform }: { platform: PlatformSession }) => {
   const [isOpen, setOpen] = useState(false);
   const { tenant } = useSessions();
@@ -75,7 +75,7 @@ interface EnterProps {
   readonly onClose: () => void;
 }
 
-/** Asks for the reason that the tenant's activity log keeps. */
+/** Asks for a reason, which the tenant's activity log keeps, and begins the impersonation. */
 export const EnterTenant = ({ platform, tenantId, onClose }: EnterProps) => {
   const [, navigate] = useLocation();
   return (

@@ -14,7 +14,7 @@ export async function withTimeout<T>(what: string, timeoutMs: number, call: () =
   return await Promise.race([call(), late.promise]);
 }
 
-/** Reads a stream of the client to its end, or cancels the read at the time limit. */
+/** Reads all items of a source of the client, or cancels the source at the time limit. */
 export async function collect<E>(what: string, timeoutMs: number, source: ReadSource<E>): Promise<E[]> {
   // The client emits errors even without a reader; an `error` event without a listener ends the process.
   source.on('error', () => {});

@@ -2,7 +2,7 @@ import type { DatabaseSync, SQLOutputValue, StatementSync } from 'node:sqlite';
 import type { NewEvent } from '../../../application/ports/event-store.ts';
 import { type EventTexts, Packing } from './packing/packing.ts';
 
-/** An event whose texts have fewer UTF-16 units is not packed. The metadata of the product's events alone have more. */
+/** An event whose texts have fewer UTF-16 units is not packed. The product's metadata alone are this long. */
 const LEAST_UNITS = 350;
 /** Value of the text columns of an event that is packed in `data`. */
 const NONE = '';

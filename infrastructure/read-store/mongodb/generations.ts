@@ -155,7 +155,8 @@ export function mongoGenerations(db: Db, abilities: Abilities) {
       (await progressOf([generation]))[0],
     progressOf,
     /**
-     * Advances fence and checkpoint; without a checkpoint, only makes the transaction write the row.
+     * Stores the fence and, if given, the checkpoint. Writes the row in any case, so that the transaction conflicts
+     * with a raised fence.
      * @throws {Fenced}
      */
     async advance(

@@ -27,7 +27,7 @@ import '../../styles/events.css';
 
 /** Maximum of events in the live view. */
 const MOST = 2000;
-/** Lines of the log with which the live view begins. */
+/** Lines of the activity log from which the live view begins. */
 const RECENT = 100;
 
 const COLUMNS: readonly Column<AuditEvent>[] = [

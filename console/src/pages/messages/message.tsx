@@ -19,7 +19,7 @@ import { type Message, replaceMessage } from './messages.ts';
 interface MessageProps {
   readonly message: Message;
   readonly conversation: string;
-  /** Undefined for a message that follows another one of the same person. */
+  /** Undefined for a message that soon follows another message of the same person. */
   readonly sender: string | undefined;
   readonly isOwn: boolean;
   readonly self: string;

@@ -95,7 +95,7 @@ const FileRow = ({ file, of: { name, id } }: { file: Attachment; of: { name: str
     setSaving(true);
     try {
       const bytes = await client.stream('/api/v1/tenant/files/{id}/content', { params });
-      // Always saved, never shown: the type of a stranger's file is not trusted.
+      // Saved and never shown in the page, since the content type of an uploaded file is not trusted.
       const blob = await new Response(bytes, {
         headers: { 'content-type': 'application/octet-stream' },
       }).blob();

@@ -11,7 +11,7 @@ export const useJob = (id: string) =>
     { every: 15_000 },
   );
 
-/** The states that a job was in, newest first. */
+/** The transitions and overrides of a job, newest first. */
 export const History = ({ jobId, workflow: name }: { jobId: string; workflow: string | null }) => {
   const job = useJob(jobId);
   const workflow = useWorkflow(name);

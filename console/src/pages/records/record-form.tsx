@@ -26,7 +26,10 @@ const textOf = ({ type }: EntityField, value: unknown): string => {
   return String(value);
 };
 
-/** Parses the text of a field; invalid text is sent as it is, and the server refuses it. */
+/**
+ * Parses the text of a field. Invalid text of a type other than JSON is sent as it is, and the server refuses it.
+ * @throws {SyntaxError} for invalid JSON
+ */
 const parsedOf = ({ type }: EntityField, text: string): unknown => {
   if (text === '') return null;
   switch (type) {

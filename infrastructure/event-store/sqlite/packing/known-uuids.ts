@@ -4,7 +4,7 @@ const MOST = 32;
 /** Indexes of the UUID at the end of the stream's name, and of the event's id. */
 export const [OF_STREAM, OF_EVENT] = [0, 1];
 
-/** UUIDs that occurred so far in the event being packed or unpacked. */
+/** The first UUIDs, at most {@link MOST}, of the event that is packed or unpacked. */
 export class Uuids {
   readonly bytes = Buffer.alloc(MOST * BYTES.uuid);
   count = 0;
