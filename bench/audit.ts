@@ -27,7 +27,7 @@ const VERIFIED = 100_000;
 const FLAT_MIB = 64;
 
 /**
- * Measures an export beside plain reads of the same events, the verifier, the memory of the export and of the
+ * Compares an export with plain reads of the same events. Measures the verifier, the memory of the export and of the
  * verifier, and the cost of the hash chain and of signed heads. No text in the log can be opened, as after an erasure.
  */
 export const benchAudit = async (scale: number): Promise<Line[]> => [
@@ -94,7 +94,7 @@ const exportAndCheck = async (folder: string, scale: number): Promise<Line[]> =>
   }
 };
 
-/** A log of a tenth of the events, and its export beside it. */
+/** Creates a log of a tenth of the events, and its export in the same folder. @returns path of the log */
 const smallLog = async (folder: string, count: number): Promise<string> => {
   await mkdir(folder);
   const path = join(folder, 'events.db');
@@ -107,7 +107,7 @@ const smallLog = async (folder: string, count: number): Promise<string> => {
 
 const MIB = 1_048_576;
 
-/** Peak memory in MiB of a process that only runs this task, beside a process with a tenth of the events. */
+/** Compares the peak memory (MiB) of a process that only runs this task with a process with a tenth of the events. */
 const memoryOf = async (task: 'export' | 'verify', whole: string, tenth: string): Promise<Line[]> => {
   const [large, small] = [await peakOf(task, whole), await peakOf(task, tenth)];
   return [

@@ -21,7 +21,7 @@ const ACCESS: Access & { kind: 'principals' } = {
 
 /**
  * Time that a request spends on its credential, from the header to the checked principal, by 64 callers in turn,
- * beside the total time of `POST …/messages`.
+ * compared with the total time of `POST …/messages`.
  */
 export const benchAuthentication = async (scale: number): Promise<Line[]> => {
   const count = scaled(64_000, scale, 640);

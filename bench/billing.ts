@@ -30,7 +30,7 @@ const CARD = {
 };
 
 /**
- * Measures a statement over a million metered events beside a statement over ten thousand, with the same number of
+ * Compares a statement over a million metered events with a statement over ten thousand, both with the same number of
  * people and days.
  */
 export const benchBilling = (scale: number): Promise<Line[]> =>

@@ -19,7 +19,7 @@ interface Kept {
 }
 
 /**
- * Measures a conversation of 100,000 messages beside a conversation of 100: the list with its unread count, and the
+ * Compares a conversation of 100,000 messages with a conversation of 100: the list with its unread count, and the
  * first command after a restart. Other conversations are used first, so that neither side includes warm-up.
  */
 export const benchLargeConversation = (scale: number): Promise<Line[]> =>

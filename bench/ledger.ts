@@ -34,8 +34,8 @@ const REPORTS = [
 ].map((path) => `/api/v1/tenant/reports/${path}`);
 
 /**
- * Measures reports over a million ledger lines beside reports over ten thousand, with the same accounts and days; and
- * postings of 50 concurrent callers to the same two accounts beside as many messages.
+ * Compares reports over a million ledger lines with reports over ten thousand, with the same accounts and days; and
+ * the rate of postings of 50 concurrent callers to the same two accounts with the rate of messages of 50 callers.
  */
 export const benchLedger = (scale: number): Promise<Line[]> =>
   inFolder(async (folder) => {

@@ -3,7 +3,7 @@ import { figures } from './figures.ts';
 import { jsonLine, type Line, table } from './report.ts';
 
 /**
- * `npm run bench`: prints each figure beside its yardstick of the same run, as a table and a line of JSON.
+ * `npm run bench`: prints each figure with its yardstick of the same run, as a table and a line of JSON.
  *
  *   --scale 0.01   a hundredth of the sizes; targets are printed, not checked
  *   --only name    one figure (several: repeat it)

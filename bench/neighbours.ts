@@ -24,8 +24,8 @@ const OPEN = { WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8', WEBHOOK_ALLOW_HTTP: '1' 
 const LIMITS = { RATE_LIMIT_PER_MINUTE: '600', LOGIN_LIMIT_PER_MINUTE: '10' };
 
 /**
- * Latencies of a tenant with a fixed load beside each attack of another tenant (`neighbours/attacks.ts`), compared with
- * an idle server. Each attack has a data folder and a server of its own.
+ * Latencies of a tenant with a fixed load during each attack of another tenant (`neighbours/attacks.ts`), compared with
+ * the latencies without an attack. Each attack has a data folder and a server of its own.
  */
 export const benchNeighbours = async (scale: number): Promise<Line[]> => {
   const seconds = scaled(SECONDS, scale, 3);

@@ -18,8 +18,8 @@ const OF_BARE = 0.3;
 const OF_CRUD = 2;
 
 /**
- * Measures `POST …/messages` from 64 connections of 64 people in 32 conversations, with one open WebSocket per
- * conversation, beside plain Express and a plain CRUD route under the same load.
+ * Compares `POST …/messages` with plain Express and with a plain CRUD route under the same load: 64 connections of 64
+ * people in 32 conversations. Each conversation has one open WebSocket.
  */
 export const benchPostMessage = (scale: number): Promise<Line[]> =>
   inFolder(async (folder) => {

@@ -20,7 +20,7 @@ const LEAST = 50_000;
 const OF_RAW = 0.5;
 const ROUNDS = 3;
 
-/** Measures a rebuild of the conversations: the product's runner over a prepared log, beside a minimal loop. */
+/** Compares two rebuilds of the conversations from a prepared log: by the product's runner and by a minimal loop. */
 export const benchRebuild = (scale: number): Promise<Line[]> =>
   inFolder(async (folder) => {
     const log = join(folder, 'events.db');

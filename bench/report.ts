@@ -1,4 +1,4 @@
-/** One line of the table: a figure beside its yardstick of the same run. */
+/** One line of the table: a figure with its yardstick of the same run. */
 export interface Line {
   readonly figure: string;
   readonly value: Amount;

@@ -21,7 +21,7 @@ const TENANT_EVENTS = 100;
 
 /**
  * Measures the product on EventStoreDB: messages on the wire, with the test server; and speed on the servers at
- * `EVENTSTORE_URL` and `MONGODB_URL`, beside the plain client. Use dedicated servers: the events remain there.
+ * `EVENTSTORE_URL` and `MONGODB_URL`, compared with the plain client. Use dedicated servers: the events remain there.
  */
 export const benchStores = async (scale: number): Promise<Line[]> => {
   const { EVENTSTORE_URL: events, MONGODB_URL: mongo } = process.env;

@@ -11,9 +11,9 @@ const COUNTED = 20;
 const OF_POST = 0.01;
 
 /**
- * Measures the cost of traces for `POST …/messages` (decision 60): a server with a receiver beside a server without
- * one. Without a receiver, calls of the tracer return at once; the cost of these calls is measured for as many calls as
- * the request has spans.
+ * Measures the cost of traces for `POST …/messages` (decision 60): compares a server with a receiver and a server
+ * without one. Without a receiver, calls of the tracer return at once; the cost of these calls is measured for as many
+ * calls as the request has spans.
  */
 export const benchTraces = (scale: number): Promise<Line[]> =>
   inFolder(async (folder) => {

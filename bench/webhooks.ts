@@ -28,9 +28,9 @@ const ARRIVAL_TIMEOUT_MS = 180_000;
 const OPEN = { WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8', WEBHOOK_ALLOW_HTTP: '1' };
 
 /**
- * Measures deliveries to a local receiver beside a loop of undici with equal bodies, headers and concurrency; the
- * delay of a delivery at 100 events per second; and the added delay while ten thousand more deliveries wait for a
- * dead host.
+ * Compares deliveries to a local receiver with a loop of undici with equal bodies, headers and concurrency. Measures
+ * the delay of a delivery at 100 events per second, and the delay while ten thousand more deliveries wait for a dead
+ * host.
  */
 export const benchWebhooks = async (scale: number): Promise<Line[]> => {
   const receiver = await startChild('http/receiver.ts', '/');

@@ -35,7 +35,7 @@ const ROUNDS = 4;
 const OF_ONE = 1.6;
 
 /**
- * Measures reads (conversations, the messages of one conversation, records by a filter) with `WORKERS=2` beside one
+ * Compares reads (conversations, the messages of one conversation, records by a filter) with `WORKERS=2` and with one
  * process, on copies of one data folder. Compares each side's best round, since other load on the machine slows two
  * processes more than one.
  */

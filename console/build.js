@@ -4,12 +4,12 @@ import { promisify } from 'node:util';
 import { brotliCompress, constants, gzip } from 'node:zlib';
 import { build } from 'vite';
 
-/** `npm run console:build`: writes `console/dist`, each text beside its compressed forms (`.br`, `.gz`). */
+/** `npm run console:build`: writes `console/dist`, each text file with compressed copies (`.br`, `.gz`). */
 
 const HERE = import.meta.dirname;
 const DIST = join(HERE, 'dist');
 
-/** Built beside the present folder and renamed at the end, so that a running server never serves a partial build. */
+/** Built next to the current folder and renamed at the end, so that a running server never serves a partial build. */
 const fresh = `${DIST}.${process.pid}`;
 await build({
   configFile: join(HERE, 'vite.config.js'),

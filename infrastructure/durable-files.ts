@@ -49,7 +49,7 @@ export const linkFirst = (finished: string, path: string): void => {
   }
 };
 
-/** The result of `work`; undefined when the file is absent, or was deleted meanwhile. */
+/** The result of `work`; undefined when the file does not exist, or was deleted meanwhile. */
 export const orMissing = async <T>(work: Promise<T>): Promise<T | undefined> => {
   try {
     return await work;

@@ -1,8 +1,8 @@
 import { type DestinationStream, type Logger as Pino, pino, stdTimeFunctions } from 'pino';
 
 /**
- * Fields redacted from log lines: at the top level, one level down, and in `headers` one level down. A safety net, since
- * no code should log them.
+ * Fields redacted from log lines: at the top level, one level down, and in `headers` one level down. A safety net,
+ * since no code should log them.
  */
 const SECRET_FIELDS = [
   'authorization',

@@ -3,7 +3,7 @@ import { setPriority } from 'node:os';
 
 /**
  * Lowers this thread's priority below the process's other threads: the main thread answers requests, and a long
- * computation beside it would delay each answer. Only Linux has a priority for each thread; elsewhere nothing
+ * computation at the same time would delay each answer. Only Linux has a priority for each thread; elsewhere nothing
  * changes.
  * @param niceness from 0, the value of all other threads, to 19, the lowest priority
  */

@@ -41,7 +41,7 @@ const FIELDS: Field[] = [
 ];
 
 /**
- * Measures `ask` over HTTP with the extractive answerer beside embedding 3 or 20 sentences, and a backfill beside the
+ * Compares `ask` over HTTP (with the extractive answerer) with embedding 3 or 20 sentences, and a backfill with the
  * embedder alone on the same texts. The corpus has texts of the labelled set and random vectors.
  */
 export const benchAssistantSpeed = (scale: number): Promise<Line[]> =>

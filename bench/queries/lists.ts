@@ -15,7 +15,7 @@ const SAME = 0.95;
 /** 3,000 requests per second on a machine on which bare Express answers 26,617. */
 const OF_BARE = 0.11;
 
-/** Lists over HTTP: indexed filters on 64 connections beside 16 connections, and a filter that no index supports. */
+/** Lists over HTTP: indexed filters on 64 connections and on 16 connections, and a filter that no index supports. */
 export const benchLists = (scale: number): Promise<Line[]> =>
   inFolder(async (folder) => {
     const count = scaled(RECORDS, scale, 500);
@@ -79,7 +79,7 @@ export const benchLists = (scale: number): Promise<Line[]> =>
     }
   });
 
-/** Writes of 64 connections beside plain Express under the same load, in alternating rounds. */
+/** Compares writes of 64 connections with plain Express under the same load, in alternating rounds. */
 const beside = async (platform: Child, post: Buffer, seconds: number) => {
   const bare = await startChild('http/bare-express.ts', '/');
   try {

@@ -29,8 +29,8 @@ const SAME = 1.2;
 const ALIKE = 100;
 
 /**
- * Searches in the embedded read store beside SQL over one table with the same indexes, and a small collection beside
- * a large one.
+ * Compares searches in the embedded read store with SQL over one table with the same indexes, and a small collection
+ * with a large one.
  */
 export const benchReadModel = (scale: number): Promise<Line[]> =>
   inFolder(async (folder) => {

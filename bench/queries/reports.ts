@@ -13,7 +13,7 @@ const LEAST = 800;
 const MOST_MS = 150;
 const PATH = '/api/v1/tenant/reports/trial-balance?to=2026-12-31';
 
-/** Repeated trial balances of one state and range, beside trial balances that each have a new range. */
+/** Compares repeated trial balances of one state and range with trial balances that each have a new range. */
 export const benchReports = (scale: number): Promise<Line[]> =>
   inFolder(async (folder) => {
     await makeBooks(folder);

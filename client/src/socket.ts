@@ -28,7 +28,7 @@ export type SocketState =
   | { readonly kind: 'connecting' }
   /**
    * `resumed`: envelopes missed since the last position follow. Otherwise this is the first connection, or the server
-   * refused the position as malformed: read the present state over REST now.
+   * refused the position as malformed: read the current state over REST now.
    */
   | { readonly kind: 'ready'; readonly resumed: boolean }
   /** The connection was lost; the next one is tried after `ms`. */
@@ -41,7 +41,7 @@ export interface SocketOptions {
   readonly after?: string | undefined;
   /** Called once for each envelope, in order. */
   readonly onEnvelope: (envelope: Envelope) => void;
-  /** Too many envelopes were missed to be sent again: read the present state over REST. Later envelopes follow. */
+  /** Too many envelopes were missed to be sent again: read the current state over REST. Later envelopes follow. */
   readonly onResync?: ((position: string) => void) | undefined;
   readonly onState?: ((state: SocketState) => void) | undefined;
   readonly retry?: Omit<RetryOptions, 'times'> | undefined;
@@ -79,9 +79,9 @@ export const openSocket = (options: Connecting): Socket => new ResumingSocket(op
 class ResumingSocket implements Socket {
   readonly #options: Connecting;
   #position: string | undefined;
-  /** The present connection; frames of former ones are ignored. */
+  /** The current connection; frames of former connections are ignored. */
   #socket: WebSocket | undefined;
-  /** Starts the next attempt, or ends the present one when it takes too long. */
+  /** Starts the next attempt, or ends the current attempt when it takes too long. */
   #timer: ReturnType<typeof setTimeout> | undefined;
   /** Number of failed or lost connections since a connection was last ready. */
   #failures = 0;

@@ -8,7 +8,7 @@ export interface WebhookEvent {
   readonly data: Readonly<Record<string, unknown>>;
 }
 
-/** The delivery lacks a header or a valid signature, or its timestamp is too far from the present time. */
+/** The delivery lacks a header or a valid signature, or its timestamp is too far from the current time. */
 export class WebhookError extends Error {
   override readonly name = 'WebhookError';
 }

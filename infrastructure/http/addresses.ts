@@ -79,7 +79,7 @@ const special = (address: Address): boolean =>
 /** The canonical spelling of an address; undefined for another text. */
 export const canonicalAddress = remembered((text) => parsed(text)?.toString());
 
-/** The machine's present addresses. */
+/** The machine's current addresses. */
 export const addressesOfMachine = (): readonly string[] =>
   Object.values(networkInterfaces()).flatMap((found) => found?.map(({ address }) => address) ?? []);
 

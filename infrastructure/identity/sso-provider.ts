@@ -185,7 +185,7 @@ const returned = (redirectUri: string, checks: SignInChecks, answer: CodeAnswer)
   return url;
 };
 
-/** A claim of a wrong type counts as absent. */
+/** A claim of a wrong type counts as missing. */
 const personal = z.object({
   email: z.string().optional().catch(undefined),
   email_verified: z.boolean().optional().catch(undefined),

@@ -16,7 +16,7 @@ const HELD_UNITS = 120;
 /** Names of system fields in entries; fields of entities never begin with `$`. */
 const SYSTEM = ['state', 'created_at', 'updated_at'] as const;
 
-/** Entries of one document: a field's value, or null for none. */
+/** Entries of one document: the value of each field, or null for a field without a value. */
 export interface FieldEntries {
   readonly scope: string;
   readonly values: ReadonlyMap<string, Scalar>;

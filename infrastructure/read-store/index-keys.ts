@@ -203,7 +203,7 @@ const undeclared = (plan: IndexPlan, path: readonly string[]): TypeError =>
     `index ${plan.name}: ${path.join('.')} meets an array; declare it as the index's multi field`,
   );
 
-/** Objects cannot be ordered; they count as absent. */
+/** Objects cannot be ordered; they count as null, like missing values. */
 function toScalar(value: JsonValue | undefined): Scalar {
   return value === undefined || typeof value === 'object' ? null : value;
 }

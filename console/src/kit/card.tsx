@@ -29,7 +29,7 @@ interface TileProps {
   readonly detail?: ReactNode;
   /** Error of a failed read. */
   readonly error?: Error | null;
-  /** Path of the page that the figure comes from; `#<id>` is a part of the present page. */
+  /** Path of the page that the figure comes from; `#<id>` is a part of the current page. */
   readonly to?: string | undefined;
 }
 

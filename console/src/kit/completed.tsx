@@ -23,7 +23,7 @@ interface CompletedProps {
   readonly isRequired?: boolean;
   readonly value: string;
   readonly onChange: (text: string) => void;
-  /** Suggestions at the caret; undefined or empty: none are shown. */
+  /** Returns the suggestions at the caret; undefined or an empty list shows nothing. */
   readonly complete: (text: string, caret: number) => Completion | undefined;
   /** Called for Enter when no suggestion is chosen; with `rows`, Shift+Enter starts a new line. */
   readonly onEnter?: (() => void) | undefined;

@@ -3,12 +3,12 @@ import { Link } from 'wouter';
 
 interface PageLinksProps {
   readonly label: string;
-  /** The path of the present page. */
+  /** The path of the current page. */
   readonly at: string;
   readonly pages: readonly (readonly [path: string, title: string])[];
 }
 
-/** Tabs that link to the pages of an area; the tab of the present page is scrolled into view. */
+/** Tabs that link to the pages of an area; the tab of the current page is scrolled into view. */
 export const PageLinks = ({ label, at, pages }: PageLinksProps) => {
   const present = useRef<HTMLAnchorElement>(null);
   useEffect(() => {

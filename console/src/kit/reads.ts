@@ -16,7 +16,7 @@ export type Key = readonly [resource: string, ...parts: unknown[]];
 export type Read<T> = UseQueryResult<T, Error>;
 
 interface ReadOptions {
-  /** Interval of repeated reads (ms); `false`: none. */
+  /** Interval (ms) of repeated reads; `false`: reads are not repeated. */
   readonly every?: number | false | undefined;
   /** For how long (ms) an answer counts as fresh when its page is opened again; default 5000. */
   readonly stale?: number | undefined;

@@ -28,7 +28,7 @@ interface TailOptions {
   /** Interval of the reads (ms); default 1000. */
   readonly every?: number;
   readonly isPaused?: boolean;
-  /** Position to begin after; default: the present end. */
+  /** Position to begin after; default: the current end. */
   readonly after?: string | undefined;
 }
 

@@ -6,7 +6,7 @@ import { getSessions, identityOf, signIn, type TenantSession } from './store.ts'
 
 export interface LiveListener {
   readonly onEnvelope?: (envelope: Envelope) => void;
-  /** Envelopes were missed: their data has to be read over REST. */
+  /** Envelopes were missed: the data must be read again over REST. */
   readonly onGap?: () => void;
   readonly onState?: (state: SocketState) => void;
 }

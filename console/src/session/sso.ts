@@ -14,8 +14,8 @@ const addressOf = (tenant: string, returnTo: string): string =>
 const returnAddress = (nonce: string): string => `${location.origin}/console/signed-in?for=${nonce}`;
 
 /**
- * Leaves the page for the identity provider. @throws {ApiError} when the tenant has no provider, or none for this
- * origin
+ * Leaves the page for the identity provider.
+ * @throws {ApiError} when the tenant has no provider, or does not allow a return to this origin
  */
 export const startSso = async (tenant: string): Promise<void> => {
   const address = addressOf(tenant, returnAddress(''));

@@ -19,7 +19,7 @@ export const sessionFor = (isFor: PageFor, { tenant, platform, partner }: Sessio
   }
 };
 
-/** The sidebar of the present sessions: the existing pages of their audiences. */
+/** The sidebar of the current sessions: existing pages that one of the sessions may open. */
 export const navigationOf = (sessions: Sessions): readonly NavGroup[] =>
   NAVIGATION.map(({ title, entries }) => ({
     title,

@@ -1,7 +1,7 @@
 import { DatabaseSync } from 'node:sqlite';
 import { numberOf, textOf } from '../../sqlite/connection.ts';
 
-/** The imported part of an embedded log. Its positions are those of the original store. */
+/** The imported part of an embedded log. It has the positions of the original store. */
 interface ImportedPart {
   readonly id: string;
   readonly events: number;

@@ -16,7 +16,7 @@ import { baseOf, sliceOf, startOf } from './ways.ts';
  * one moment.
  */
 
-/** The plan of a search so short that it need not wait for others; undefined for any other search. */
+/** The plan of a search so short that it need not wait for a slot; undefined for any other search. */
 export function quickPlanOf(
   tables: Tables,
   query: SearchQuery,

@@ -14,7 +14,7 @@ export interface TableShape {
   readonly searchable?: boolean;
   /** The path that divides the collection for the index over fields, which has tables of its own. */
   readonly scopedBy?: string | undefined;
-  /** Whether entries of the index over fields name rows; those of generations before version 3 of `records` do not. */
+  /** Whether entries of the index over fields name rows; entries before version 3 of `records` do not. */
   readonly namesRows?: boolean;
 }
 

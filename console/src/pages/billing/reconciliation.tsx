@@ -121,7 +121,7 @@ const Sums = ({ of: { totals, window }, currency, range }: SumsProps) => (
   </>
 );
 
-/** The last six months beside each other. */
+/** The last six months side by side. */
 const Months = ({ currency }: { currency: string }) => {
   const months = Array.from({ length: MONTHS }, (_, nth) => monthBefore(MONTHS - 1 - nth));
   const read = useRead(

@@ -44,7 +44,7 @@ const useBalances = () =>
     return { currency: report.currency, balances };
   });
 
-/** The chart of accounts with the present balances, and the lock of the books. */
+/** The chart of accounts with the current balances, and the day through which nothing can be posted. */
 export default function Accounts() {
   const isAdmin = useIsAdmin();
   const [edited, setEdited] = useState<Account | 'new'>();

@@ -21,7 +21,7 @@ const monthsTo = (day: string): { readonly from: string; readonly to: string }[]
 
 const secondsOf = ({ from }: { from: string }): number => Date.parse(`${from}T00:00:00Z`) / 1000;
 
-/** Revenue and expenses of a range, and of each month beside it. */
+/** Revenue and expenses of a range, and a chart of the twelve months up to the end of the range. */
 export const ProfitAndLoss = ({ query }: { query: ReportQuery }) => {
   const given = givenOf(query);
   const report = useRead(['reports', 'pnl', query], (client, signal) =>
@@ -93,7 +93,7 @@ export const ProfitAndLoss = ({ query }: { query: ReportQuery }) => {
   );
 };
 
-/** Assets beside liabilities and equity as of a day, and at the end of each month before. */
+/** Assets, liabilities and equity as of a day, and a chart of their sums at the end of twelve months. */
 export const BalanceSheet = ({ query }: { query: ReportQuery }) => {
   const { to: asOf, ...rest } = givenOf({ ...query, from: '' });
   const given = { ...rest, ...(asOf === undefined ? {} : { as_of: asOf }) };

@@ -8,7 +8,7 @@ import { StartConversation } from './start.tsx';
 import { Thread } from './thread.tsx';
 import '../../styles/messages.css';
 
-/** The list of conversations beside the open one; a narrow page shows one of the two. */
+/** The list of conversations next to the open conversation; a narrow page shows one of the two. */
 export default function Messages() {
   const { id } = useParams();
   const [isStarting, setStarting] = useState(false);

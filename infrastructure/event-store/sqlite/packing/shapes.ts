@@ -138,7 +138,7 @@ function partsOf(text: string, isNested: boolean): string[] | undefined {
   return parts.join('').length > MOST_LENGTH ? undefined : parts;
 }
 
-/** The end of the JSON value at `at`; -1 where none ends before `limit`. */
+/** The end of the JSON value at `at`; -1 if no value ends before `limit`. */
 export function valueEnd(text: Uint8Array, at: number, limit: number): number {
   const first = text[at];
   if (first === QUOTE) return stringEnd(text, at, limit);

@@ -44,7 +44,7 @@ export class ValueWriter {
     return true;
   }
 
-  /** The present state, for {@link rewind}. */
+  /** The current state, for {@link rewind}. */
   get mark(): readonly [at: number, uuids: number] {
     return [this.at, this.#uuids.count];
   }
