@@ -55,12 +55,13 @@ export interface WaitingHead {
 export interface HeadStore {
   /** The position up to which hashes are stored; undefined before the first merge. */
   position(): Promise<Position | undefined>;
-  /** The last merged event. The caller checks with it that the hashes belong to this log. */
+  /** The last merged event, by which a caller checks that the stored hashes belong to the present log. */
   lastNoted(): Promise<LastRevision | undefined>;
   /**
    * Merges the hashes of later events, and stores the position up to which the hashes are then complete.
-   * @param after the caller has read all events between `after` and `position`
-   * @returns false without merging when the store does not reach `after`: another process has reset it
+   * @param after the caller has read all events after `after` up to `position`
+   * @returns false, and merges nothing, when the store's position is before `after`: another process has reset the
+   * store
    */
   merge(
     noted: ReadonlyMap<string, NotedRevision>,
@@ -82,8 +83,11 @@ export interface HeadStore {
     prefix: string,
     each: (revisions: readonly LastRevision[]) => void | Promise<void>,
   ): Promise<Position | undefined>;
-  /** Owners (the part of stream names before the first dot) with events since the last {@link signed} of that owner. */
+  /**
+   * Owners (the part of a stream name before the first dot) with events since {@link signed} was last called for them.
+   */
   unsigned(): Promise<string[]>;
+  /** Records that a head of the owner at `position` was signed. */
   signed(owner: string, position: Position): Promise<void>;
   /** Queues a head until {@link delivered}. Drops the oldest heads beyond `most` and returns how many it dropped. */
   enqueue(head: SignedHead, most: number): Promise<number>;

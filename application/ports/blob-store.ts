@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream';
 
-/** The place of a blob. Adapters check both parts, so that no name leads to another place. */
+/** The key of a blob. Adapters check the form of both parts, so that no key can name a file outside the store. */
 export interface BlobRef {
   /** `[a-z][a-z0-9_]{0,39}` */
   readonly tenantId: string;
@@ -24,13 +24,16 @@ export interface ByteRange {
 interface OpenBlob {
   /** Size of the whole blob (bytes). */
   readonly size: number;
-  /** Must be read or destroyed; fails when the blob is deleted during the read. */
+  /** The caller must read or destroy the stream. It fails when the blob is deleted during the read. */
   readonly stream: Readable;
 }
 
 /** Bytes of uploaded files; a blob is written once. Methods throw `StoreUnavailable` when the store does not answer. */
 export interface BlobStore {
-  /** Stores a stream; resolves when it is on disk. After an error of the source or the store nothing is left. */
+  /**
+   * Stores a stream; resolves when all bytes are on disk. After an error of the source or the store no blob exists;
+   * bytes that could not be removed are left to {@link tidy}.
+   */
   put(ref: BlobRef, source: Readable): Promise<StoredBlob>;
   /** Gives a blob another id in the same tenant, replacing a blob of that id. Resolves when the change is on disk. */
   move(from: BlobRef, toId: string): Promise<void>;
@@ -43,7 +46,7 @@ export interface BlobStore {
   delete(ref: BlobRef, before?: number): Promise<void>;
   /** All blobs, in no order, with the time (ms) of their put or move. */
   list(): AsyncIterable<{ readonly ref: BlobRef; readonly at: number }>;
-  /** Removes the remains of unfinished puts from before this time (ms), for example those of a killed process. */
+  /** Removes what is left of unfinished puts that began before this time (ms), for example in a killed process. */
   tidy(before: number): Promise<void>;
   ping(): Promise<void>;
   close(): Promise<void>;

@@ -1,4 +1,4 @@
-/** Time and ids are injected, so that decisions and tests are repeatable. */
+/** The time of day, injected like {@link Ids} so that decisions and tests are repeatable. */
 export interface Clock {
   /** Milliseconds since 1970, UTC. */
   now(): number;

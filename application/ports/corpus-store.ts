@@ -14,7 +14,7 @@ interface CorpusChunk {
   readonly text: string;
   /** `content_hash` over the chunker's version, the title and the text. */
   readonly hash: string;
-  /** Undefined if and only if the source has no `model`. */
+  /** Undefined if and only if `model` of the source is null. */
   readonly vector: Float32Array | undefined;
 }
 
@@ -23,7 +23,7 @@ export interface CorpusSource extends SourceKey {
   /** Revision of the source; compares as text. */
   readonly revision: string;
   readonly title: string;
-  /** For an attachment: its record. */
+  /** Id of an attachment's record; null for a record. */
   readonly parent: string | null;
   /** The model of the vectors; null without vectors. */
   readonly model: string | null;
@@ -35,7 +35,7 @@ export interface SourceSummary extends SourceKey {
   readonly revision: string;
   readonly isTombstone: boolean;
   readonly model: string | null;
-  /** Hashes of its chunks, in order. */
+  /** Hashes of the source's chunks, in order. */
   readonly hashes: readonly string[];
 }
 
@@ -73,11 +73,12 @@ export interface CorpusStore {
    * @returns for each source whether it was stored
    */
   put(tenantId: string, sources: readonly CorpusSource[]): Promise<readonly boolean[]>;
-  /** Sets a later revision of an unchanged source. False when its revision is not `from`. */
+  /** Sets the later revision `to` of an unchanged source. False when the stored revision is not `from`. */
   advance(tenantId: string, key: SourceKey, from: string, to: string): Promise<boolean>;
   /**
-   * Replaces a source by a tombstone with `revision`, so that no older revision is stored again.
-   * @param ifPresent does nothing when the source does not exist
+   * Replaces a source by a tombstone with `revision`, unless the store has a later revision of the source. A later
+   * {@link put} of an older revision then has no effect.
+   * @param ifPresent true: does nothing when the store has neither the source nor a tombstone
    */
   putTombstone(tenantId: string, key: SourceKey, revision: string, ifPresent: boolean): Promise<void>;
   /** Ids of a record's attachments, without tombstones. */

@@ -7,15 +7,15 @@ export interface Embedder {
   readonly model: string;
   readonly dimensions: number;
   /**
-   * Returns one vector per text, in order. Questions go before background texts.
+   * Returns one vector per text, in order. Questions are embedded before background texts.
    * @throws {EmbedderUnavailable}
-   * @throws {StoreUnavailable} after `close`, or when the worker ended during the call
+   * @throws {StoreUnavailable} after `close`, when the worker ended during the call, or when too many questions wait
    */
   embed(texts: readonly string[], urgency: Urgency): Promise<readonly Float32Array[]>;
   close(): Promise<void>;
 }
 
-/** A person waits for the answer of a `question`. */
+/** A person waits for the vector of a `question`. */
 export type Urgency = 'question' | 'background';
 
 /** No model: switched off, files missing, or loading failed. */

@@ -1,4 +1,4 @@
-/** A place in the log: opaque, greater as text for each later event, not necessarily dense. */
+/** A place in the log: opaque, greater as text for each later event. There may be gaps between positions. */
 export type Position = string & { readonly __brand: 'Position' };
 
 /** The later of two positions. */
@@ -57,7 +57,7 @@ export interface ScanPage {
   readonly events: readonly StoredEvent[];
   /** Approximate number of events scanned, selected or not. */
   readonly scanned: number;
-  /** `from` of the next scan; undefined at the end of the log. */
+  /** `from` of the next scan; undefined when the scan reached the end (backward: the start) of the log. */
   readonly next: Position | undefined;
   /** Forward: all events up to this position (inclusive) were scanned. For an empty log: before the first event. */
   readonly position: Position;
@@ -71,7 +71,7 @@ export interface LogGrowth {
   readonly events: readonly StoredEvent[];
 }
 
-/** Called after each growth of the log; without `growth` the listener reads the new events. */
+/** Called after each growth of the log. When `growth` is undefined, the listener must read the new events itself. */
 export type GrowthListener = (growth?: LogGrowth) => void;
 
 export interface StreamAppend {
@@ -97,9 +97,9 @@ export interface EventStore {
   readStream(stream: string, options?: ReadStreamOptions): Promise<StoredEvent[]>;
   /**
    * The first events of several streams, at most `limit` each, in the order of `streams`; empty for an unknown stream.
-   * The streams are not read at one moment: the result may have only the later one of two concurrent writes.
+   * The streams are not read at one moment: of two writes during the call, the result may have only the later one.
    * @param enough characters of data and metadata after which no further stream is read; the result is then shorter
-   * than `streams`, and has at least the first stream
+   * than `streams`, but has at least the first stream
    */
   readStreams(
     streams: readonly string[],
@@ -108,16 +108,16 @@ export interface EventStore {
   ): Promise<(readonly StoredEvent[])[]>;
   readAll(options?: ReadAllOptions): Promise<StoredEvent[]>;
   /**
-   * Like {@link readAll}, with bounded work: ends after `limit` events or about `maxScanned` scanned ones and returns
-   * where to continue. Each call makes progress, whatever `maxScanned` is.
+   * Like {@link readAll}, with bounded work: ends after `limit` selected events or about `maxScanned` scanned events,
+   * and returns where to continue. Each call makes progress, however small `maxScanned` is.
    */
   scanAll(options: ReadAllOptions, maxScanned: number): Promise<ScanPage>;
   /**
-   * Calls `listener` after each growth of the log by any process, and returns a function that stops it. New events are
-   * passed if the store has them in memory; a call may come late or twice, but is never left out.
+   * Calls `listener` after each growth of the log by any process, and returns a function that stops the calls. New
+   * events are passed if the store has them in memory. A call may come late or twice, but is never left out.
    */
   onGrowth(listener: GrowthListener): () => void;
-  /** Looks for new events at once, in a store that otherwise polls. */
+  /** Looks for new events at once. Only stores that poll have this method. */
   wake?(): void;
   /** Position of the last event, undefined while the log is empty. */
   end(): Promise<Position | undefined>;
@@ -133,7 +133,7 @@ export class WrongExpectedRevision extends Error {
   override readonly name = 'WrongExpectedRevision';
   readonly stream: string;
   readonly expected: ExpectedRevision;
-  /** The stream's last revision; undefined when there is none or the store did not return it. */
+  /** The stream's last revision; undefined when the stream has no events or the store did not return the revision. */
   readonly actual: number | undefined;
   constructor(stream: string, expected: ExpectedRevision, actual: number | undefined) {
     super(`expected revision ${expected} of ${stream}, found ${actual ?? 'none'}`);

@@ -16,7 +16,7 @@ export interface KeyUse {
   readonly nonce: string;
 }
 
-/** A stored row of a key: the start of a request, or the request's answer. */
+/** A stored row of a key: the `use` of a request that has started, or the request's `answer`. */
 export type StoredUse = {
   readonly scope: string;
   readonly key: string;
@@ -28,8 +28,8 @@ export interface IdempotencyStore {
   /** @param scope tenant and caller @param key the header's value */
   get(scope: string, key: string): Promise<StoredAnswer | undefined>;
   /**
-   * Stores durably that a request with this key starts. If an earlier request with the key has started, on any node,
-   * its use is kept and returned: the command then searches its stream for events of the earlier request.
+   * Stores durably that a request with this key starts. If an earlier request with the key has started on any node, the
+   * earlier use is kept and returned: the command then searches its stream for events of the earlier request.
    */
   begin(
     scope: string,
@@ -37,7 +37,9 @@ export interface IdempotencyStore {
     use: KeyUse,
     expiresAt: number,
   ): Promise<{ readonly first: boolean; readonly use: KeyUse }>;
-  /** Removes the use of a request that was refused without effect. A use with an answer or another nonce stays. */
+  /**
+   * Removes the use of a request that was refused without effect. A stored answer or a use with another nonce stays.
+   */
   release(scope: string, key: string, nonce: string): Promise<void>;
   /** Stores the first answer for the key until `expiresAt` (ms); ignores later answers. */
   put(scope: string, key: string, answer: StoredAnswer, expiresAt: number): Promise<void>;

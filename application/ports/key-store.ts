@@ -1,12 +1,12 @@
 /**
- * Data keys of sealed texts (decisions, section 11), one per message or person. Destroying a key makes every copy of
- * its text unreadable. A row is a key with id `<tenant>/<kind>-<id>` or a page of keys
- * (application/core/privacy/key-pages.ts), wrapped by `MASTER_KEY`.
+ * Data keys of sealed texts (decisions, section 11), one per owner of texts (`Owner`), such as a message or a person.
+ * Destroying a key makes every copy of the owner's texts unreadable. A row is a key with id `<tenant>/<kind>-<id>` or a
+ * page of keys (application/core/privacy/key-pages.ts), wrapped by a key derived from `MASTER_KEY`.
  */
 export interface KeyStore {
   /** Stores new wrapped keys; resolves when they are on disk. An existing id, destroyed or not, is left unchanged. */
   put(keys: readonly WrappedKey[]): Promise<void>;
-  /** In order of `keyIds`: the wrapped key; `destroyed` after {@link destroy}; undefined when it never existed. */
+  /** In order of `keyIds`: the wrapped key, `destroyed` after {@link destroy}, or undefined for an unknown id. */
   getMany(keyIds: readonly string[]): Promise<(Uint8Array | 'destroyed' | undefined)[]>;
   /** Overwrites the key and keeps a tombstone, so that the id cannot be used again. Safe to repeat. */
   destroy(keyId: string): Promise<void>;

@@ -11,9 +11,9 @@ export const MEMORY = {
   documents: { maxCount: 20_000, maxBytes: 16 * MIB },
   /** The newest events as the store delivered them; serves followers near the end of the log. */
   tail: { maxCount: 512, maxBytes: 32 * MIB },
-  /** Pages of the log shared by followers that are further behind. */
+  /** Pages of the log that followers further behind share. */
   pages: { maxCount: 2048, maxBytes: 32 * MIB },
-  /** Characters of events that wait for a tenant's quantum (two bytes each at most), in all and per tenant. */
+  /** Events that wait for their tenant's quantum: characters in all (two bytes each at most), and limits per tenant. */
   queues: { maxChars: 16 * MIB, ofTenant: { events: 1024, chars: MIB } },
   /** Last revisions of streams that were written, and of streams that were only read; each cache has two halves. */
   lastRevisions: { maxPerHalf: 20_000, maxNotedPerHalf: 1024 },

@@ -13,11 +13,11 @@ export interface ProjectionMetrics {
   parkedTenants(projection: string, count: number): void;
 }
 
-/** Current values. A setter removes the value when it gets undefined: this process no longer knows the value. */
+/** Current values. A call with undefined removes the value, since this process no longer knows it. */
 export interface Gauges {
   /** Age (s) of the oldest event that a subscriber has not handled. */
   subscriberLag(subscriber: string, seconds: number | undefined): void;
-  /** Tenants whose events a subscriber reads again, since their queues were full. */
+  /** Tenants whose events a subscriber must read again, since the tenant's queue was full. */
   tenantsBehind(subscriber: string, count: number | undefined): void;
   /** Deliveries that wait for an attempt, and the age (s) of the oldest one that is due. */
   pendingDeliveries(count: number | undefined, oldestDue: number | undefined): void;
@@ -26,7 +26,7 @@ export interface Gauges {
   openPostingFailures(count: number | undefined): void;
   queuedRows(count: number | undefined): void;
   storeBytes(store: string, bytes: number | undefined): void;
-  /** Seconds since the last time that all heads were signed. */
+  /** Seconds since the last round began in which the heads of all changed tenants were signed. */
   headAge(seconds: number | undefined): void;
 }
 

@@ -6,8 +6,8 @@ import type { RefusalReason } from '../../domain/webhooks/url-rules.ts';
  */
 export interface OutboundHttp {
   /**
-   * Checks whether calls to the URL are refused at present, before the URL is saved. A host name that does not resolve
-   * now is allowed, since each call checks again. Takes a few seconds at most.
+   * Checks a URL before it is saved: `ok` is false if a call to it would be refused now. A host name that does not
+   * resolve now is allowed, since each call checks again. Takes a few seconds at most.
    */
   check(url: string): Promise<UrlVerdict>;
   /**
@@ -27,12 +27,12 @@ export interface OutboundRequest {
   readonly body?: Uint8Array | string | undefined;
   /** Limit of the whole exchange: name resolution, connect, send, last byte of the answer. */
   readonly timeoutMs: number;
-  /** Limit of the body; the rest is not read. */
+  /** Limit of the answer's body; further bytes are not read. */
   readonly maxResponseBytes: number;
   /**
    * Allows reuse of a connection that an earlier call with the same `reuse` text to the same origin left open a few
-   * seconds ago, if its address passes the check. If the server has closed that connection silently, the call is sent
-   * again on a new connection.
+   * seconds ago, if the connection's address passes the check. If the server has closed that connection without an
+   * answer, the call is sent again on a new connection.
    */
   readonly reuse?: string | undefined;
 }
@@ -63,7 +63,7 @@ export interface Refused {
 export interface Failed {
   readonly kind: 'failed';
   readonly reason: FailureReason;
-  /** For people, at most 500 characters; contains nothing of the URL or an answer. */
+  /** For people, at most 500 characters; contains no part of the URL or of an answer. */
   readonly message: string;
 }
 

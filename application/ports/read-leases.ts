@@ -5,7 +5,7 @@ export interface Lease {
   readonly fence: number;
 }
 
-/** A lease with more than this left (ms) was taken before the clock was set back, and counts as expired. */
+/** A lease with more time left than this (ms) counts as expired: it was taken before the clock was set back. */
 export const LONGEST_LEASE_MS = 120_000;
 
 /** Leases of followers, by the store's clock. */
@@ -14,7 +14,7 @@ export interface ReadLeases {
   acquireLease(name: string, owner: string, ttlMs: number): Promise<Lease | undefined>;
   /** Takes or renews each lease as `acquireLease` does; a lease held by another owner does not affect the others. */
   acquireLeases(names: readonly string[], owner: string, ttlMs: number): Promise<(Lease | undefined)[]>;
-  /** Ends the lease unless another acquisition has replaced it; the store keeps the fence. */
+  /** Ends the lease unless another owner has taken it since. The store keeps the fence. */
   releaseLease(lease: Lease): Promise<void>;
   /** Whether any owner holds the lease now, by the store's clock. */
   isLeaseHeld(name: string): Promise<boolean>;

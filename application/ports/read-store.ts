@@ -40,7 +40,7 @@ export interface StoredDoc {
   readonly position: Position;
 }
 
-/** A document as checks read it; checks must not stop at a damaged document. */
+/** A document as checks read it, in a form that also represents a damaged document, so that checks can continue. */
 export interface ListedDoc {
   readonly tenant: string;
   readonly id: string;
@@ -97,7 +97,7 @@ export interface FindResult {
   readonly docs: readonly { id: string; value: JsonObject }[];
   /** Present when more rows follow. */
   readonly next?: Cursor | undefined;
-  /** How the rows were found, for developers; searches with `explain` only. */
+  /** How the rows were found, for developers; only in results of searches with `explain`. */
   readonly plan?: string | undefined;
 }
 
@@ -121,7 +121,7 @@ export interface ParkedTenant {
 export interface GenerationState {
   readonly checkpoint: Position | undefined;
   readonly parked: readonly ParkedTenant[];
-  /** True when documents or indexes are stored in an older form than new ones: the generation is then rebuilt. */
+  /** True when documents or indexes are stored in an older form: the generation is then rebuilt. */
   readonly isOutdated?: boolean | undefined;
 }
 
@@ -141,7 +141,10 @@ export interface ActiveGeneration {
 
 /** Progress of projections and subscribers, protected by the fences of their leases. */
 export interface ReadProgress {
-  /** Stores each checkpoint like a {@link ReadStore.commit} without documents. @returns `Fenced` for a refused one */
+  /**
+   * Stores each checkpoint like a {@link ReadStore.commit} without documents.
+   * @returns in the order of `all`: `Fenced` for a refused checkpoint, otherwise undefined
+   */
   saveCheckpoints(all: readonly CheckpointWrite[]): Promise<(Fenced | undefined)[]>;
   state(generation: GenerationId): Promise<GenerationState>;
   /** The states of several generations, in the order of `generations`. */
