@@ -94,7 +94,7 @@ export class CommandHandler extends WithDeps<
     return settled;
   }
 
-  /** A state is undefined when loading failed: `execute` then loads the state alone and throws its error. */
+  /** A state is undefined when loading failed: `execute` then loads it alone and throws the error of that load. */
   async #loadAll<S, E extends AnyEvent>(
     type: StreamType<S, E>,
     tenantId: string,

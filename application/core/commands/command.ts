@@ -18,12 +18,15 @@ export type Decide<S, E, Facts> = (state: S, context: DecisionContext, facts: Fa
 /** A decision, perhaps with facts from outside the stream. */
 export interface PreparedDecision<S, E, Facts> {
   /**
-   * Loads facts from outside the state. No other command of this process runs on the stream between `prepare` and the
-   * append; after a lost race, `prepare` is called again.
+   * Loads facts from outside the state. Called when all earlier commands in the stream's queue of this process have
+   * been appended; called again after a lost race.
    */
   readonly prepare?: (current: StreamState<S>) => Promise<Facts>;
   readonly decide: Decide<S, E, Facts>;
-  /** The stream most likely has no events: it is read only if the append fails since there are some. */
+  /**
+   * The stream most likely has no events. It is read only after the append failed because it has some, or after a
+   * decision to write nothing.
+   */
   readonly isNew?: boolean | undefined;
 }
 
@@ -34,7 +37,7 @@ export interface Command<S, E, Facts = undefined> extends CommandContext, Prepar
   readonly id: string;
 }
 
-/** Bound of an earlier try's events: all are after a position, or not before a time (ms). */
+/** Where events of an earlier try can be: only after a position, or only at a time (ms) or later. */
 export type PriorAttempt = { readonly after: Position } | { readonly since: number };
 
 export interface Outcome<S, E extends { type: string; data: unknown }> {
@@ -53,7 +56,7 @@ export interface StreamCommand<S, E, Facts = undefined> {
   readonly id: string;
   readonly context: CommandContext;
   readonly decide: Decide<S, E, Facts>;
-  /** The state, when the caller has just loaded it. */
+  /** The stream's state, if the caller has just loaded it. */
   readonly loaded?: StreamState<S> | undefined;
 }
 

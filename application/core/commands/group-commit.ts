@@ -16,7 +16,7 @@ const FULL = 256;
 const MAX_WAIT_MS = 2;
 /** A round waits for further commands if the last round had at least this many commands. */
 const BUSY = 8;
-/** Most decisions started in one tick, and the time (ms) after which further decisions wait for the next tick. */
+/** Limits of one tick: the most decisions that start in it, and the time (ms) after which no further one starts. */
 const SLICE = 32;
 const SLICE_MS = 5;
 
@@ -49,14 +49,14 @@ export class GroupCommit extends WithDeps<{
     this.#arrived += commands;
   }
 
-  /** Calls `decide` in the next round. It must not throw; its events go to {@link append}. */
+  /** Calls `decide` in the next round. `decide` must not throw; it passes its events to {@link append}. */
   schedule(decide: () => void): void {
     this.#ready.push(decide);
     if (this.#ready.length === 1) this.#collect();
   }
 
   /**
-   * Starts decisions in slices with a tick between them; their appends still share one group commit.
+   * Starts decisions, a limited number in each tick. The appends of all decisions still share one group commit.
    * @returns a promise that resolves when all decisions have started
    */
   async decideAll(decisions: readonly (() => void)[]): Promise<void> {
@@ -89,8 +89,8 @@ export class GroupCommit extends WithDeps<{
   }
 
   /**
-   * Waits for further commands. A single command waits until the end of its tick. Under load a round stays open about
-   * as long as the last commit took, so that the callers answered by that commit can send their next commands.
+   * Waits for further commands. A single command waits until the end of its tick. Under load a round stays open as long
+   * as the last commit took, at most `MAX_WAIT_MS`, so that callers answered by that commit can send further commands.
    */
   #collect(): void {
     const since = monotonic();

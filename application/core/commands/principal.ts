@@ -90,7 +90,7 @@ export const callerKey = (principal: Principal): string => {
   switch (principal.kind) {
     case 'user': {
       const { tenantId, userId, impersonatedBy } = principal;
-      // A session under impersonation has its own key: it and the user never get each other's stored answers.
+      // A session under impersonation has its own key: session and user never get stored answers of each other.
       const user = `${tenantId}/user-${userId}`;
       return impersonatedBy === undefined ? user : `${user}/by-${impersonatedBy}`;
     }

@@ -28,7 +28,7 @@ export interface RequestContext {
   readonly cause: Cause;
   /** Set when an earlier try of the same keyed request may have appended ({@link PriorAttempt}). */
   readonly priorAttempt: PriorAttempt | undefined;
-  /** Makes ids: derived from caller, key and ordinal for a request with an idempotency key, otherwise new UUIDv7. */
+  /** Makes ids: derived from the {@link IdempotencyUse} and an ordinal if the request has one, otherwise new UUIDv7. */
   readonly newId: () => string;
 }
 

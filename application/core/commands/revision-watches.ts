@@ -2,7 +2,7 @@ export interface RevisionWatch {
   newest: number;
 }
 
-/** Tracks reads or appends in progress, each with the newest revision that arrived since it began; -1 for none. */
+/** Tracks reads or appends in progress, each with the newest revision that arrived after its start; -1 for none. */
 export class RevisionWatches {
   readonly #watches = new Map<string, Set<RevisionWatch>>();
 

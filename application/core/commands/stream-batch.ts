@@ -184,8 +184,8 @@ export class StreamBatch extends WithDeps<StreamBatchDeps & { readonly group: Gr
   }
 
   /**
-   * Finds the events of an earlier try. Compares the actor too, since a request without an idempotency key chooses its
-   * own causation id and must not get another actor's events.
+   * Finds the events of an earlier try. Compares the actor too: callers without an idempotency key choose the causation
+   * id of their events, so it can equal the causation id of another actor's request.
    */
   async #appendedBefore(
     stream: string,

@@ -25,9 +25,11 @@ export interface StreamState<State = unknown> extends ChainLink {
 const PAGE = 1000;
 /** Fewest events between two snapshots of a stream: an uncached load reads about that many events after a snapshot. */
 const SNAPSHOT_EVERY = 100;
-/** One event must follow a snapshot per this many of its characters, so that large states are rarely written. */
+/**
+ * A snapshot is replaced only after one event per this many of its characters, so that large ones are rarely written.
+ */
 const SNAPSHOT_CHARS = 512;
-/** A stream with fewer events has no snapshot. */
+/** Events of the first read of a stream. A stream with fewer events has no snapshot. */
 const SHORT = 16;
 /** Streams read and folded per tick of the event loop. */
 const SLICE = 32;
@@ -56,7 +58,7 @@ export class StreamStates {
   /** The revision from which a stream needs a new snapshot. */
   readonly #snapshotDue = new Map<string, number>();
   readonly #loads = new RevisionWatches();
-  /** Appends of this process in progress: the live feed may deliver an append's events before the append returns. */
+  /** This process's appends in progress: the live feed may deliver events of an append before the append returns. */
   readonly #appends = new RevisionWatches();
   #isCurrent: () => boolean = () => true;
 
@@ -90,7 +92,7 @@ export class StreamStates {
 
   /**
    * Reads a state up to the last revision in the store.
-   * @param see called with each event read: those after the cached state or snapshot, or all without either
+   * @param see called with each event after the cached state or the snapshot; without both, with all events
    */
   refresh<S, E>(stream: string, type: StreamType<S, E>, see?: See): Promise<StreamState<S>>;
   async refresh(stream: string, type: AnyStreamType, see?: See): Promise<StreamState> {

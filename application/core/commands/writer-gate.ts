@@ -1,5 +1,5 @@
 /**
- * Tracks running writers by name in this process, so that a change of rules can wait for writers under the old rules.
+ * Tracks running writers of this process by name, so that a change of rules can wait for writers under the old rules.
  */
 export class WriterGate {
   readonly #writers = new Map<string, Set<Promise<void>>>();

@@ -28,7 +28,7 @@ export interface Quantum {
   readonly isOver: boolean;
   /** Waits for the tenant's next quantum if this one is over. For loops in a handler. */
   next(): Promise<void>;
-  /** Waits until a tick has time for work of the tenant besides requests; undefined when it has time now. */
+  /** Waits until a tick has time for the tenant's work; returns undefined when the present tick has time. */
   begin(): Promise<void> | undefined;
   end(): void;
 }
@@ -51,7 +51,7 @@ const ENDLESS_QUANTUM: Quantum = {
 
 /**
  * Schedules the background work of tenants: deficit round robin over time spent, weighted by plan (decisions 37 and
- * 68). A tenant without open quanta is served before tenants with open quanta, after at most one quantum.
+ * 68). A slot is free after at most one quantum. Of tenants with equal weights, the one without open quanta gets it.
  */
 export class BackgroundScheduler {
   readonly #longestRead: () => number;
@@ -162,7 +162,7 @@ export class BackgroundScheduler {
 
   /** The first waiting tenant that has credit. Tenants before it without credit get some and move to the end. */
   #next(): readonly [string, Flow] | undefined {
-    // The loop visits a tenant moved to the end again, until its credit is positive.
+    // The loop also visits tenants that it moved to the end, so it ends when the credit of one is positive.
     for (const [tenantId, flow] of this.#queue) {
       if (flow.credit > 0) return [tenantId, flow];
       flow.credit += QUANTUM_MS * this.#weightOf(tenantId);
@@ -176,7 +176,10 @@ export class BackgroundScheduler {
 /** Works started together. */
 const GROUP = 32;
 
-/** Starts works in order, a group at a time, with a quantum for each group. @throws the first error of a group */
+/**
+ * Runs works in groups, in order. Before a further group, waits for the next quantum if the present one is over.
+ * @throws the first error of a group, after all works of the group have settled
+ */
 export const runInGroups = async (
   works: readonly (() => Promise<unknown>)[],
   quantum: Quantum = ENDLESS_QUANTUM,

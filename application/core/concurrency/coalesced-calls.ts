@@ -5,7 +5,7 @@ interface Asked<Key, Value> extends PromiseWithResolvers<Value> {
   readonly key: Key;
 }
 
-/** Merges all calls of one tick into one call of `answer`, which must settle each merged call or reject. */
+/** Merges all calls of one tick into one call of `answer`. `answer` settles each merged call, or rejects for all. */
 const coalesced = <Key, Value>(
   answer: (asked: readonly Asked<Key, Value>[]) => Promise<void>,
 ): ((key: Key) => Promise<Value>) => {

@@ -1,8 +1,8 @@
 import { monotonic } from '../runtime/timers.ts';
 
 /**
- * Names the code that holds the event loop. Code marks the places where long work may begin; the time between two marks
- * counts for the code of the earlier mark (docs/decisions/0038-bounds-of-requests-and-answers.md).
+ * Names the code that blocks the event loop. {@link mark} is called where long work may begin; the time between two
+ * marks counts for the code of the earlier mark (docs/decisions/0038-bounds-of-requests-and-answers.md).
  */
 
 /** Label of the time before the first mark. */
@@ -24,7 +24,7 @@ export const mark = (code: string): void => {
   since = now;
 };
 
-/** The code with the longest time (ms) between two marks since the last call. */
+/** The code with the longest time (ms) between two marks since the last call of this function. */
 export const takeLongest = (): { readonly code: string; readonly ms: number } => {
   mark(UNMARKED);
   const found = { code: longest, ms: longestMs };

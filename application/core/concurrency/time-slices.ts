@@ -3,7 +3,7 @@ import { mark } from './tick-marks.ts';
 
 /** Time (ms) that a long loop may use before it yields, and that all works of one tick may use together. */
 const SLICE_MS = 4;
-/** Maximum of works that begin in one tick. */
+/** Maximum of waiting works that begin in one tick. */
 const PER_TICK = 32;
 /** Starts reserved in a tick for requests that arrive after the tick's starts were scheduled. */
 const ARRIVING = 8;
@@ -19,17 +19,17 @@ const MOST_MS = 2 * SLICE_MS;
  */
 export class TimeSlices {
   readonly #waiting = new Map<string, (() => void)[]>();
-  /** By tenant: virtual time (ms), which grows by the time used. A tenant that begins to wait starts at `#place`. */
+  /** By tenant: virtual time (ms), which grows by the time used; at least `#place` for a tenant that begins to wait. */
   readonly #usedTo = new Map<string, number>();
   /** The virtual time of the work that began last. */
   #place = 0;
   /** The work that began last, until its time is charged. */
   #serving: { readonly tenantId: string; readonly since: number } | undefined;
   #isScheduled = false;
-  /** When the first work of this tick began; undefined before it. */
+  /** When the first work of this tick began; undefined before that. */
   #began: number | undefined;
 
-  /** Starts a loop of a tenant; its first slice begins with {@link Slice.next}. @param code for {@link mark} */
+  /** For a loop of a tenant, which begins its first slice by `next` or `begin`. @param code for {@link mark} */
   of(tenantId: string, code: string): Slice {
     return new Slice(
       code,
@@ -135,7 +135,7 @@ export class Slice {
     return monotonic() - this.#began > SLICE_MS;
   }
 
-  /** Begins the first slice; at once, and returning undefined, if the present tick has time. For short works. */
+  /** Begins the first slice. If the present tick has time, returns undefined and does not wait. For short works. */
   begin(): Promise<void> | undefined {
     if (!this.#isFree()) return this.next();
     mark(this.#code);
@@ -150,7 +150,9 @@ export class Slice {
     this.#began = monotonic();
   }
 
-  /** Waits for the next slice when this one is over. To be called after each small step. */
+  /**
+   * Waits for the next slice when this one is over, otherwise returns undefined. To be called after each small step.
+   */
   pause(): Promise<void> | undefined {
     return this.isOver ? this.next() : undefined;
   }

@@ -28,7 +28,7 @@ export interface Cause {
   readonly causationId: string;
   /** The span that leads to the event, as a W3C Trace Context header; undefined without tracing (decision 60). */
   readonly traceparent?: string | undefined;
-  /** Its `appended` is set to true when an event was appended; not stored. */
+  /** Not stored. `appended` is set to true when an event with this cause was appended. */
   readonly impersonationLog?: ImpersonationLog | undefined;
 }
 
@@ -127,7 +127,10 @@ export class EventCodec {
     return ids;
   }
 
-  /** Seals, serialises and chains an event. Its keys must be loaded. @param isAwaited this process decodes it soon */
+  /**
+   * Seals, serialises and chains an event, whose keys must be loaded.
+   * @param isAwaited whether this process will decode the event soon
+   */
   encode(
     stream: string,
     tenantId: string,

@@ -1,6 +1,8 @@
 import type { EventDefinition } from '../../../domain/core/event.ts';
 
-/** An event whose type or version is unknown to this build, or whose data does not fit its schema. */
+/**
+ * An event that is not readable, whose type or version is unknown to this build, or whose data does not fit the schema.
+ */
 export class UndecodableEvent extends Error {
   override readonly name = 'UndecodableEvent';
 }

@@ -17,8 +17,8 @@ interface Entry {
 }
 
 /**
- * Bounds one cache, or several caches together, by count and approximate bytes. Evicts the oldest entry, unless it was
- * read since it was last checked: it then moves to the end, so that entries that are never read do not evict it. The
+ * Bounds one cache, or several caches together, by count and approximate bytes. Evicts the oldest entry; but an entry
+ * that was read since its last check moves to the end instead, so that entries that are never read do not evict it. The
  * entries form a linked list, since an open Map iterator retains the outgrown tables of its Map.
  */
 export class CacheBudget {
@@ -93,7 +93,7 @@ export class CacheBudget {
   }
 }
 
-/** A cache with a budget of its own or a shared one. */
+/** A cache with its own budget, or with a budget that it shares with other caches. */
 export class BoundedCache<V> {
   readonly #entries = new Map<string, Entry>();
   readonly #budget: CacheBudget;

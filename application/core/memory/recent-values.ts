@@ -1,4 +1,6 @@
-/** Caches recent values in a young and an old map of `size` entries. A full young map replaces the old one. */
+/**
+ * Caches recent values in a young and an old map of at most `size` entries each. A full young map replaces the old one.
+ */
 export class RecentValues<V> {
   readonly #size: number;
   // One Map with a delete per insert rehashes often, and its discarded tables retain each other until a full

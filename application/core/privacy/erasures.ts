@@ -17,14 +17,14 @@ export const ERASING: readonly string[] = [MessageDeleted.type, UserForgotten.ty
 
 const PAGE = 500;
 const AT_ONCE = 32;
-/** The key store's row with the position up to which erasures are applied; plain text, without a key. */
+/** Id of the key store's row with the position up to which erasures are applied. The row is plain text, not a key. */
 export const MARK = 'platform/erasures-applied';
 /** All versions of the row have the same length, as `KeyStore.replace` requires. */
 const MARK_BYTES = 256;
 const markSchema = z.object({
   /** All erasures up to this position are applied; empty for the start of the log. */
   after: z.string(),
-  /** Id of the event after that position, by which another log is recognised. */
+  /** Id of the first event after that position; a different id there means that the log is another one. */
   next: z.string(),
 });
 
@@ -70,7 +70,7 @@ export class Erasures extends WithDeps<{
     return destroyed;
   }
 
-  /** Ids of keys that the event erases and that are not yet destroyed in the store. */
+  /** Ids of the keys that the event should have destroyed and that still exist in the store. */
   async notApplied(stored: StoredEvent): Promise<string[]> {
     const ids = await this.#keysOf(this.deps.codec.decode(stored));
     for (const id of ids) this.deps.keys.forget(id);

@@ -13,7 +13,7 @@ export const SLOTS = 128;
 const KEY = 32;
 /** Pages stored in one write. */
 const PAGES_AT_ONCE = 8;
-/** New pages are made when fewer than this are left. */
+/** New pages are made when fewer than this are left besides the current page. */
 const LOW = 2;
 const REPLACE_TRIES = 100;
 

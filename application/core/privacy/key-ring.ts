@@ -8,18 +8,18 @@ import { decrypt, encrypt } from './aes-gcm.ts';
 import { KeyPages, type Slot, slotOf } from './key-pages.ts';
 
 /**
- * Seals texts with AES-256-GCM and a data key per message or person (decisions, section 11) as
- * `v1:<key id>:<base64 of iv, ciphertext and tag>`; destroying the key makes every copy of the text unreadable.
+ * Seals texts with AES-256-GCM and one data key per owner, such as a message or a person (decisions, section 11), as
+ * `v1:<key id>:<base64 of iv, ciphertext and tag>`. Destroying the key makes every copy of the text unreadable.
  */
 
 /** Bytes of a data key. */
 const KEY = 32;
-/** A data key that only serves to check the master key: another master key fails to unwrap it. */
+/** A data key that only serves to check the master key: unwrapping it with another master key fails. */
 const CHECK_KEY = 'platform/check-master';
 const MAX_CACHED_KEYS = 5_000;
-/** Keys of texts are cached apart, since they are rarely used again and must not evict keys of people. */
+/** Keys of messages are cached apart, since they are rarely used again and must not evict keys of people. */
 const MAX_CACHED_TEXT_KEYS = 5_000;
-/** Keys are evicted in bulk, once this many exceed the limit. */
+/** Keys are evicted in bulk, once a cache exceeds its limit by more than this. */
 const SLACK = 500;
 const RECENT_TEXTS = 500;
 
@@ -38,7 +38,9 @@ export class KeyRing {
   readonly #trimming = new Set<Map<string, CachedKey>>();
   /** Keys created here that may not be on disk yet. */
   readonly #unsaved = new Map<string, WrappedKey>();
-  /** Recently sealed texts by key id, since a new text is soon opened several times; a text is dropped with its key. */
+  /**
+   * Recently sealed texts by key id, since a new text is soon opened several times; used only while the key is cached.
+   */
   readonly #sealedTexts = new RecentValues<{ readonly sealed: string; readonly text: string }>(RECENT_TEXTS);
 
   /** @param masterKey the secret `MASTER_KEY`, from which the wrapping key is derived */
@@ -80,8 +82,8 @@ export class KeyRing {
   }
 
   /**
-   * Stores keys durably. If the store already has another key of an id (of another node, or destroyed), that key stays
-   * and the new one is dropped: texts sealed with the new one must not be stored.
+   * Stores keys durably. If the store already has another key with the same id (from another node, or destroyed), that
+   * key stays and the new key is dropped: texts sealed with the new key must not be stored.
    * @returns ids of dropped keys
    */
   async persist(keys: readonly WrappedKey[]): Promise<string[]> {
@@ -97,7 +99,7 @@ export class KeyRing {
   }
 
   /**
-   * Checks that the key store belongs to this master key, and binds an empty store to the master key.
+   * Checks that the key store belongs to this master key. Binds a store that has no check key yet to this master key.
    * @param isNeeded true when the log has events: an empty store is then the wrong store and is left empty
    */
   async openStore(isNeeded: boolean): Promise<'opened' | 'other_master_key' | 'other_store'> {
@@ -187,7 +189,7 @@ export class KeyRing {
     return sealed;
   }
 
-  /** Opens a sealed text; undefined when its key is destroyed. */
+  /** Opens a sealed text; undefined when its key is destroyed or never existed. */
   async open(sealed: string): Promise<string | undefined> {
     const id = sealedKeyId(sealed);
     if (!this.#cached(id).has(id)) await this.load([id]);
@@ -201,7 +203,7 @@ export class KeyRing {
     return key !== undefined && key !== 'destroyed';
   }
 
-  /** Like {@link open}, but undefined also when the key is not loaded. */
+  /** Like {@link open}, but reads no store: also undefined when the key is not loaded. */
   openLoaded(sealed: string): string | undefined {
     const id = sealedKeyId(sealed);
     const key = this.#cached(id).get(id);
@@ -260,7 +262,7 @@ const opened = (key: KeyObject, id: string, sealed: string): string | undefined 
   return text === '' ? undefined : decrypt(key, id, Buffer.from(text, 'base64')).toString('utf8');
 };
 
-/** Makes a key object of raw bytes and wipes them. */
+/** Makes a key object from raw bytes and wipes the bytes. */
 const secretOf = (bytes: Buffer): KeyObject => {
   const key = createSecretKey(bytes);
   bytes.fill(0);

@@ -8,12 +8,12 @@ const CONTEXT = 'stored-answer';
 const KEY = 32;
 
 const storedForm = z.object({
-  /** For each personal text a share of the answer's key, sealed with the text's data key. */
+  /** One share of the answer's key for each personal text, sealed with the data key of that text. */
   shares: z.array(z.string()),
   text: z.string(),
 });
 
-/** Combines shares by XOR: the key needs all of them. */
+/** Combines shares into the key by XOR: without any one share, the key cannot be computed. */
 const combined = (shares: readonly Uint8Array[]): Buffer => {
   const key = Buffer.alloc(KEY);
   for (const share of shares) for (let at = 0; at < KEY; at += 1) key[at] = (key[at] ?? 0) ^ (share[at] ?? 0);

@@ -32,8 +32,8 @@ interface Step {
 }
 
 /**
- * The documents that one batch of events changes, from planning to storing. Holds its own references to them, so that
- * evictions from the cache do not affect a running batch.
+ * The documents that one batch of events changes, from planning to storing. Holds its own references to the documents,
+ * so that evictions from the cache do not affect a running batch.
  */
 export class FoldBatch {
   readonly #cache: BoundedCache<CachedDocument>;
@@ -93,8 +93,8 @@ export class FoldBatch {
   }
 
   /**
-   * Caches documents that were cached before or that several recent events changed. Others are not cached, since most
-   * messages and entries change only once.
+   * Caches documents that were cached before or that several recent events changed. Does not cache other documents,
+   * since most messages and entries change only once.
    */
   keep(): void {
     for (const { isKept, key, value, position } of this.#seen.values()) {
@@ -153,7 +153,7 @@ const fold = ({ event, touches, seen }: Step): void => {
   try {
     for (const [nth, touch] of touches.entries()) {
       const document = seen[nth];
-      // The stored document already has the event, after a restart.
+      // After a restart, the stored document may already contain the event.
       if (document === undefined || (document.position !== undefined && document.position >= event.position))
         continue;
       const before = document.value;

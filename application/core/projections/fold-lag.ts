@@ -2,9 +2,9 @@ import type { Position } from '../../ports/event-store.ts';
 import { clearInterval, monotonic, setInterval, type Timer } from '../runtime/timers.ts';
 
 const SAMPLE_MS = 100;
-/** Tolerated lag (ms), far below the 5 s that reads in other processes wait. */
+/** Tolerated lag (ms): far below 5 s, which is how long reads in other processes wait. */
 const GRACE_MS = 500;
-/** Most samples; beyond this number the second-oldest is dropped, since the oldest determines the lag. */
+/** Most samples; beyond this number the second-oldest sample is dropped, since the oldest sample determines the lag. */
 const MAX_SAMPLES = 1000;
 
 interface Fold {

@@ -29,7 +29,7 @@ export interface GenerationFollowerDeps {
   readonly codec: EventCodec;
   readonly metrics: ProjectionMetrics;
   readonly clock: Clock;
-  /** Wait (ms) at the end of the log before the next batch, so that batches are few; ended by a waiting reader. */
+  /** Wait (ms) at the end of the log before the next batch, so that batches are few. A waiting reader ends the wait. */
   readonly lingerMs: number;
   /** Checkpoints without documents are stored, for other nodes, at most once in this time (default 25 ms). */
   readonly saveMs?: number | undefined;
@@ -39,10 +39,10 @@ export interface GenerationFollowerDeps {
 
 /** Facts and callbacks that the runner gives to a generation's follower. */
 export interface Watch {
-  /** Number of readers that wait for this projection; emits at once and at each change. */
+  /** Number of readers that wait for this projection; emits on subscription and at each change. */
   readonly waiting: Observable<number>;
   readonly isAwaited: () => boolean;
-  /** Called after each stored batch. */
+  /** Called after each stored batch, and when the checkpoint moves without a batch. */
   readonly onProgress: () => void;
   /** Whether this generation is known to answer reads. */
   readonly isActive: () => boolean;
@@ -100,7 +100,10 @@ export class GenerationFollower {
     }
   }
 
-  /** Retries until the checkpoint is stored, since readers in other processes wait for it and no event may follow. */
+  /**
+   * Retries until the checkpoint is stored: readers in other processes wait for it, and perhaps no later event triggers
+   * another save.
+   */
   #saved(): Observable<void> {
     const save = async (): Promise<void> => {
       if (!this.#generation.isStored) await this.#generation.save();

@@ -27,7 +27,7 @@ export interface GenerationDeps {
   readonly budget?: CacheBudget;
 }
 
-/** Folds of events older than this (ms) are not traced; and the most spans of a batch. */
+/** Folds of events older than this (ms) are not traced. A batch has at most `MOST_SPANS` spans. */
 const TRACED_MS = 60_000;
 const MOST_SPANS = 100;
 

@@ -23,7 +23,7 @@ import type { FoldingProjection } from './reader.ts';
 import { isSameVersion, Takeover, type TakeoverDeps } from './takeover.ts';
 
 export interface RunnerOptions extends GenerationDeps, GenerationFollowerDeps, TakeoverDeps {
-  /** Called after each stored batch of a generation folded here. */
+  /** Called when a generation folded here starts, stores a batch, or moves its checkpoint without a batch. */
   readonly onProgress?: (progress: GenerationProgress) => void;
   /** Interval of reading the generations from the store; default one second. */
   readonly lookMs?: number | undefined;
@@ -105,7 +105,7 @@ export class ProjectionRunner implements FoldingProjection {
     return this.#generations.has(tag);
   }
 
-  /** Resolves at the next stored batch of any generation, or after `ms`; until then, batches are folded at once. */
+  /** Resolves at the next progress of any generation, or after `ms`; until then, batches are folded at once. */
   async nextBatch(ms: number): Promise<void> {
     this.hurry(true);
     const next = merge(this.#progress, timer(ms)).pipe(finalize(() => this.hurry(false)));
@@ -184,7 +184,7 @@ export class ProjectionRunner implements FoldingProjection {
     let isPrepared = false;
     await holdLease(generation.leaseName, this.#options, ended, async (lease, held) => {
       await generation.begin(lease);
-      // Once per process, and again if the generation has no checkpoint: another process may have dropped it.
+      // Prepared once, and again if the generation has no checkpoint: another process may have dropped the generation.
       if (!isPrepared || generation.checkpoint === undefined) {
         await this.#options.store.prepare(generation.generation, this.projection.collections);
         isPrepared = true;
@@ -214,7 +214,7 @@ export class ProjectionRunner implements FoldingProjection {
 
   async #isReplaced(tag: string, signal: AbortSignal): Promise<boolean> {
     const { state, former } = await this.#takeover.caughtUp(tag);
-    // If this process does not fold the former generation, no follower of this process retires it.
+    // No follower of this process folds the former generation and could retire it, so it is retired here.
     if (former !== undefined && isSameVersion(former, tag) && !this.folds(former)) {
       void this.#takeover.retire(this.#idOf(former), signal);
     }

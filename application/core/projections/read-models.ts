@@ -13,7 +13,7 @@ interface Remote {
   readAt: number;
 }
 
-/** Key of reads across tenants, by sign-in and platform admins. */
+/** Stands for all tenants in reads across tenants, which sign-in and platform admins make. */
 const ALL_TENANTS = '*';
 const WAIT_MS = 5000;
 const POLL_MS = 15;
@@ -64,7 +64,9 @@ export class ReadModels {
     this.#hasNoWorker = isMissing;
   }
 
-  /** Sets the end of the log at this process's start. Reads wait up to it, since other processes answered writes. */
+  /**
+   * Sets the log's end at the start of this process. All reads wait for it: other processes may have answered writes.
+   */
   startsAt(end: Position | undefined): void {
     this.#floor = end;
   }
@@ -80,7 +82,7 @@ export class ReadModels {
 
   /**
    * Waits until the projections are ready for a read; undefined when the read need not wait, which is usual.
-   * @throws `read_model_behind` after 5 s, or at once for a parked tenant
+   * @throws `read_model_behind` after 5 s; at once for a parked tenant and while no process folds read models
    */
   waitFor(
     tenant: string | undefined,
@@ -96,8 +98,8 @@ export class ReadModels {
   }
 
   /**
-   * Guards reads that must not be answered from a read model of an older build (decision 4).
-   * @throws `read_model_behind` while an older version is active
+   * Guards reads that only a read model of this build's version may answer (decision 4).
+   * @throws `read_model_behind` while a generation of another version answers
    */
   async requirePresentVersion(name: string): Promise<void> {
     const { tag } = await this.#generation(name);
@@ -123,7 +125,7 @@ export class ReadModels {
     }
   }
 
-  /** How long (ms) the oldest waiting read has waited, in this process or, estimated, in others; 0 without one. */
+  /** How long (ms) the oldest waiting read has waited: here, or by estimate in other processes; 0 when none waits. */
   longestWait(): number {
     for (const { since } of this.#waiting) return Math.max(monotonic() - since, this.#waitElsewhere());
     return this.#waitElsewhere();
@@ -277,7 +279,7 @@ export class ReadModels {
     return generation;
   }
 
-  /** In an older build: the newest generation of its own version if a process folds it, otherwise the newer one. */
+  /** In an older build: the newest generation of this build's version if a process folds it, otherwise `newer`. */
   async #ownOr(newer: string, projection: Projection): Promise<string> {
     const own = await newestOf(this.#store, projection);
     if (own === undefined) return newer;
@@ -289,7 +291,7 @@ export class ReadModels {
 const reaches = (checkpoint: Position | undefined, target: Position | undefined): boolean =>
   target === undefined || (checkpoint !== undefined && checkpoint >= target);
 
-/** Also true after the clock was set back: `readAt` would otherwise count as recent until the clock catches up. */
+/** Also true after the clock was set back; otherwise `readAt` would count as recent until the clock catches up. */
 const isOld = (readAt: number, now: number): boolean => now - readAt > REFRESH_MS || now < readAt;
 
 const behind = (message: string): DomainError =>

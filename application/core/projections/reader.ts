@@ -15,7 +15,7 @@ export interface FoldingProjection {
   folds(tag: string): boolean;
   localCheckpoint(tag: string): Position | undefined;
   isParked(tag: string, tenantId: string): boolean;
-  /** Resolves at the next stored batch, or after `ms`; until then, batches are folded at once. */
+  /** Resolves at the next progress of a generation, or after `ms`; until then, batches are folded at once. */
   nextBatch(ms: number): Promise<void>;
 }
 

@@ -1,14 +1,14 @@
 import type { StoredEvent } from '../../ports/event-store.ts';
 
-/** Metadata is canonical JSON, so these two members are its first. */
+/** Metadata is canonical JSON, so its first two members are always these. */
 const CAUSES = /^\{"\$causationId":"([^"]*)","\$correlationId":"([^"]*)"/;
-/** Place of the version in a UUID: 5 in ids derived from an idempotency key, mostly 7 in ids of events. */
+/** Place of the version digit in a UUID. It is 5 in ids derived from an idempotency key, and usually 7 in event ids. */
 const VERSION_AT = 14;
 
 /**
  * Whether a request may have been answered with this event: its causation id is the request's id or derived from an
- * idempotency key. Background work of an id that a keyed request made, such as a bulk session's, counts too; waiting
- * for that work does no harm.
+ * idempotency key. Also true for background work whose causation id was made by a keyed request, such as the id of a
+ * bulk session; waiting for that work does no harm.
  */
 export const isOfRequest = ({ metadata }: Pick<StoredEvent, 'metadata'>): boolean => {
   const [, causation = '', correlation = ''] = CAUSES.exec(metadata) ?? [];

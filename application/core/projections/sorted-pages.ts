@@ -20,7 +20,7 @@ export interface SortedList<D extends SortedRow> {
   readonly search: (after: PageEnd | undefined) => Promise<Page<D>>;
 }
 
-/** Most UTF-16 units of a row's text in a cursor. */
+/** Most UTF-16 units of a row's text in a cursor; of a longer text, the cursor has only the start. */
 const HELD = 128;
 /** Most rows that a cursor names. */
 const NAMED = 8;
@@ -49,7 +49,7 @@ const wholeEnd = async <D extends SortedRow>(
     const text = row === undefined ? undefined : textOf(row, field);
     if (text !== undefined && digestOf(text) === digest) return { values: [text], id };
   }
-  // All named rows have changed: the page starts before all texts with the same start, so that no row is skipped.
+  // All rows in the cursor have changed: the page begins before all texts with this start, so that no row is skipped.
   return direction === 'asc'
     ? { values: [beginning], id: '' }
     : { values: [beginning + LAST_CHARACTER.repeat(MAX_LONG_TEXT)], id: LAST_CHARACTER };

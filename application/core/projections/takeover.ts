@@ -38,7 +38,7 @@ export interface TakeoverDeps {
   readonly ttlMs: number;
   /** How long (ms) a replaced generation of the same version is kept for nodes that still read it; default 10 s. */
   readonly retirementMs?: number | undefined;
-  /** How long (ms) an older version's generation is kept for a rollback when no process folds it; default 10 min. */
+  /** How long (ms) a former generation that no process folds is kept, for a rollback; default 10 min. */
   readonly formerMs?: number | undefined;
 }
 
@@ -85,7 +85,10 @@ export class Takeover {
       .filter((tag) => parseTag(tag).version === version);
   }
 
-  /** This build's newest generation while a newer build is active, for nodes of this build (decision 52). */
+  /**
+   * The newest generation of this build's version, kept for nodes of this build while a newer one answers (decision
+   * 52).
+   */
   async #ownFormer(): Promise<string[]> {
     const own = await newestOf(this.#deps.store, this.#projection);
     return own === undefined ? [] : [own];
@@ -148,14 +151,16 @@ export class Takeover {
     return isOutdated;
   }
 
-  /** Drops a replaced generation after `retirementMs`. If another node still folds it, that node drops it. */
+  /** Drops a replaced generation after `retirementMs`, unless another node still folds it; that node drops it later. */
   async retire(generation: GenerationId, signal: AbortSignal): Promise<void> {
     const { retirementMs = RETIREMENT_MS } = this.#deps;
     await pause(retirementMs, signal);
     if (!signal.aborted) await this.#drop(generation);
   }
 
-  /** Drops former generations that no process has folded for `formerMs`, including those of ended processes. */
+  /**
+   * Drops former generations that no process has folded for `formerMs`, also if the process that replaced them ended.
+   */
   async clean(): Promise<void> {
     const { store, formerMs = FORMER_MS } = this.#deps;
     const { name: projection, version } = this.#projection;

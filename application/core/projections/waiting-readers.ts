@@ -1,6 +1,6 @@
 import { monotonic } from '../runtime/timers.ts';
 
-/** How long (ms) batches stay small after a reader waited. */
+/** How long (ms) batches stay small after a reader began to wait. */
 const LASTING_MS = 500;
 
 /** Tells whether a reader of any projection in this thread waits, or waited within `LASTING_MS`. */

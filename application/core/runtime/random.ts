@@ -1,6 +1,6 @@
 import { randomBytes as nodeBytes, randomUUID as nodeUuid, randomFillSync } from 'node:crypto';
 
-/** Source of random values. The simulation replaces it by one with a seed (decision 58). */
+/** Source of random values. The simulation replaces it by a source with a seed (decision 58). */
 export interface Random {
   /** At least 0 and below 1; not for secrets. */
   number(): number;
@@ -37,7 +37,7 @@ const nodeRandom: Random = {
 
 let random = nodeRandom;
 
-/** Replaces the random values of this process. Returns a function that restores Node's. */
+/** Replaces the source of random values in this process. Returns a function that restores Node's source. */
 export const useRandom = (replacement: Random): (() => void) => {
   random = replacement;
   return () => {

@@ -36,7 +36,7 @@ export const nodeTimers: Timers = {
 
 let timers = nodeTimers;
 
-/** Replaces the timers of this process. Returns a function that restores Node's. */
+/** Replaces the timers of this process. Returns a function that restores Node's timers. */
 export const useTimers = (replacement: Timers): (() => void) => {
   timers = replacement;
   return () => {
@@ -71,7 +71,7 @@ export const pause = (ms: number, signal?: AbortSignal): Promise<void> =>
     signal?.addEventListener('abort', finish);
   });
 
-/** Emits after `ms`, then completes; with `everyMs` it does not complete, and emits again each `everyMs`. */
+/** Emits once after `ms` and completes. With `everyMs`, it emits again every `everyMs` and does not complete. */
 export const timer = (ms: number, everyMs?: number): Observable<void> =>
   new Observable((subscriber) => {
     const fire = (): void => {

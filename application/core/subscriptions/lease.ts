@@ -11,12 +11,12 @@ export interface LeaseOptions {
   readonly ttlMs: number;
 }
 
-/** Pauses until the next multiple of `ms`, so that all leases of a process are asked for at the same moments. */
+/** Pauses until the next multiple of `ms`, so that all leases of a process are requested at the same moments. */
 const pauseToNextMultiple = (ms: number, signal: AbortSignal): Promise<void> =>
   pause(ms - (monotonic() % ms), signal);
 
 /**
- * Runs work under a lease until `signal` aborts: takes the lease, renews it after a third of its lifetime, and aborts
+ * Runs work under a lease until `signal` aborts: takes the lease, renews it in every third of its lifetime, and aborts
  * the work when the lease is lost. Writes carry the lease's fence, so that a former holder cannot write.
  */
 export const holdLease = async (
@@ -32,7 +32,7 @@ export const holdLease = async (
     try {
       const lease = await store.acquireLease(name, owner, ttlMs);
       if (lease === undefined) {
-        // Asks more often after the start, since the leases of a process that was just killed expire soon.
+        // Tries more often soon after the start: if the holder was just killed, the lease expires soon.
         const isNew = monotonic() - began < 2 * ttlMs;
         await pauseToNextMultiple(isNew ? ttlMs / 20 : ttlMs / 3, signal);
         continue;
@@ -72,7 +72,7 @@ export const whileRenewed = async (
         if (renewed?.fence !== lease.fence) held.abort();
         renewedAt = askedAt;
       } catch {
-        // Tolerates failed calls for half the lifetime: they concern all leases of the process and would end all work.
+        // Tolerates failed renewals for half the lifetime: a store failure hits all leases and would end all work.
         if (monotonic() - renewedAt > ttlMs / 2) held.abort();
       }
     }

@@ -34,8 +34,9 @@ const CURRENT_MS = 5000;
 export type LiveListener = (event: LoggedEvent) => void;
 
 /**
- * Follows the log on every node from the end that it has at the start: drops cached states and keys that another node
- * changed, and calls listeners with new events. {@link LiveFeed.isCurrent} bounds the age of cached states.
+ * Follows the log on every node, from the log's end at the start of the process: drops cached states and keys that
+ * another node changed, and calls listeners with new events. {@link LiveFeed.isCurrent} bounds the age of cached
+ * states.
  */
 export class LiveFeed {
   readonly #events: Pick<EventStore, 'end'>;
@@ -50,7 +51,7 @@ export class LiveFeed {
   /** Types with a listener; other events are not decoded. */
   readonly #types = new Set(ERASING);
   readonly #position = new BehaviorSubject<Position | undefined>(undefined);
-  /** When (ms of the process) the log's end that the feed has reached was requested from the store. */
+  /** When (ms of the process) the store was asked for the log's end that the feed has since reached. */
   #currentAt = Number.NEGATIVE_INFINITY;
 
   constructor(deps: {
@@ -79,7 +80,7 @@ export class LiveFeed {
     return this.position !== undefined && this.position >= position;
   }
 
-  /** Whether all events that were in the log 5 s ago were delivered. False while the store is disconnected. */
+  /** Whether all events that were in the log 5 s ago were delivered. False once the store has not answered for 5 s. */
   get isCurrent(): boolean {
     return monotonic() - this.#currentAt <= CURRENT_MS;
   }
@@ -92,7 +93,7 @@ export class LiveFeed {
     await firstValueFrom(merge(this.#reached(position), tooLate));
   }
 
-  /** @param types event types that the listener needs; it is also called with types of other listeners */
+  /** @param types event types that the listener needs; it is also called with events that other listeners need */
   onEvent(listener: LiveListener, types: readonly string[]): void {
     this.#listeners.push(listener);
     for (const type of types) this.#types.add(type);
@@ -171,7 +172,7 @@ export class LiveFeed {
   #dropErasedKeys(event: LoggedEvent): void {
     const id = erasedKeyId(event);
     if (id !== undefined) this.#keys.markDestroyed(id);
-    // The tenant's first event may hold a copy of the person's data under this key; forces a read of the key's state.
+    // The tenant's first event may hold a copy of the person's data under this key, so the key's state is read again.
     if (event.type === UserForgotten.type) this.#keys.forget(firstAdminKeyId(event.tenantId));
   }
 }

@@ -44,7 +44,7 @@ export interface FollowOptions {
   readonly signal: AbortSignal;
 }
 
-/** All events of the log from the requested place up to `position`. */
+/** All events of the log after the requested place up to `position`. */
 export type LogPage = Pick<EventBatch, 'events' | 'position'>;
 
 const DEFAULT_BATCH = 512;
@@ -142,7 +142,7 @@ export class LogFollower {
   /** Returns a function that reads pages for another thread and shares them with this thread's followers. */
   pagesFor(signal: AbortSignal): (after: Place) => Promise<LogPage | undefined> {
     const follower = newFollower({ batchSize: PAGE, signal });
-    // Busy from the start: other followers wait at most `STILL_MS` for this one, which may never read at all.
+    // Busy from the start, so that other followers wait at most `STILL_MS` for this follower, which may never read.
     follower.busySince = monotonic();
     this.#pages.enter(follower);
     let last: Promise<unknown> = Promise.resolve();
@@ -200,7 +200,7 @@ export class LogFollower {
         if (page.position > place || (caughtUp && !follower.caughtUp)) {
           return { events: page.events, position: page.position, caughtUp };
         }
-        // A shared read may have begun before the last growth of the log; no further wake-up comes for that growth.
+        // Reads again: a shared read may have begun before the last growth, for which no further wake-up comes.
         if (!caughtUp) continue;
       } else if (!follower.caughtUp && place !== '') {
         return { events: [], position: place, caughtUp: true };

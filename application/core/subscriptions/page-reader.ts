@@ -38,7 +38,7 @@ export interface OlderPages {
 export const PAGE = 1000;
 /** Most events that one read scans. */
 export const SCANNED = 16_384;
-/** Other followers do not wait for a follower that handles one batch for longer than this (ms). */
+/** When a follower handles one batch for longer than this (ms), other followers do not wait for it. */
 const STILL_MS = 1000;
 /** Followers that start within this time (ms) of one another read the log together. */
 const COALESCE_MS = 100;
@@ -47,8 +47,8 @@ const POLL_MS = 100;
 
 /**
  * Reads older events page by page. Followers at the same place share a page. While the buffer is full, the follower at
- * the front waits for followers that still need buffered pages, so that the log is read about once. A follower without
- * others near it reads only the events that it selects.
+ * the front waits for followers that still need buffered pages, so that the log is read about once. A follower that has
+ * no other follower near it reads only the events that it selects.
  */
 export class PageReader {
   readonly #events: EventStore;

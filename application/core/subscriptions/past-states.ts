@@ -7,8 +7,8 @@ import { evictOldest } from '../memory/evict-oldest.ts';
 const MAX_STREAMS = 10_000;
 
 /**
- * States of streams at a position of the log, for a subscriber that handles each tenant's events in order: a state does
- * not depend on the time at which it is read.
+ * States of streams at a position of the log, for a subscriber that handles each tenant's events in order. The result
+ * does not depend on the time of the read.
  */
 export class PastStates<S, E extends AnyEvent> {
   readonly types: readonly string[];
@@ -17,7 +17,9 @@ export class PastStates<S, E extends AnyEvent> {
   /** States before the next event of the log. */
   readonly #cache = new Map<string, S>();
 
-  /** @param types of events that change the state; the reader passes each of them to {@link evolve} */
+  /**
+   * @param types event types that change the state; the subscriber passes each event of these types to {@link evolve}
+   */
   constructor(
     type: StreamType<S, E>,
     types: readonly string[],
@@ -44,7 +46,9 @@ export class PastStates<S, E extends AnyEvent> {
     return true;
   }
 
-  /** The state just before the event at `position`. Reads the log once; {@link evolve} then keeps the state current. */
+  /**
+   * The state just before the event at `position`. Reads the stream once; {@link evolve} then keeps the state current.
+   */
   before(stream: string, position: Position): S | Promise<S> {
     const known = this.#cache.get(stream);
     return known === undefined ? this.#load(stream, position) : known;

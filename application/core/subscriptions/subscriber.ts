@@ -19,17 +19,20 @@ import { type QueueRoom, TenantQueues } from './tenant-queues.ts';
 export interface Subscriber {
   readonly name: string;
   readonly types: readonly string[];
-  /** Called at the start and after failures: events may come again. Events of other tenants may be running. */
+  /**
+   * Called when the subscriber takes its lease and after `handleAll` failed: events may come again. Handlers of other
+   * tenants' events may run at that time.
+   */
   readonly begin?: () => void;
   readonly handle: (event: LoggedEvent, quantum?: Quantum) => Promise<void>;
   /**
-   * Handles several events of one tenant, in log order, in one call instead of {@link handle} for each. When it fails,
-   * `begin` is called, and the events are handled one by one.
+   * Handles several events of one tenant, in log order, in one call instead of {@link handle} for each. After a failure
+   * `begin` is called, and the events are handled one by one; if a store was unavailable, together again.
    */
   readonly handleAll?: (events: readonly LoggedEvent[], quantum?: Quantum) => Promise<void>;
   /**
-   * Whether an event needs no work once all earlier events are handled, decided without decoding the event. Events that
-   * are handled together are skipped only if all of them can be skipped.
+   * Whether an event, which is not decoded for this check, needs no work once all earlier events are handled. Events
+   * that are handled together are skipped only if all of them can be skipped.
    */
   readonly skips?: (event: StoredEvent) => boolean;
   /** Like {@link skips}, for all events that are handled together, when the check needs a store. */

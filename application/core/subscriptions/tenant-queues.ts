@@ -95,7 +95,10 @@ export class TenantQueues {
     else if (last !== undefined) this.#frontAt = occurredAt(last);
   }
 
-  /** Time (ms) of the oldest event read and not handled; undefined when there is none. */
+  /**
+   * Time (ms) of the oldest queued event; while the log has more events, at most the time of the last event read.
+   * Undefined when no event waits.
+   */
   get waitingSince(): number | undefined {
     let oldest = this.#frontAt;
     for (const { events } of this.#queues.values()) {
@@ -105,7 +108,7 @@ export class TenantQueues {
     return oldest;
   }
 
-  /** Time (ms) of a tenant's oldest event read and not handled; undefined when there is none. */
+  /** Time (ms) of a tenant's oldest queued event; undefined when its queue is empty. */
   waitingSinceOf(tenantId: string): number | undefined {
     const first = this.#queues.get(tenantId)?.events[0];
     return first === undefined ? undefined : occurredAt(first);
@@ -124,7 +127,9 @@ export class TenantQueues {
     return { position: this.#front, behind: new Map([...this.#queues].map(([id, { done }]) => [id, done])) };
   }
 
-  /** Waits up to `MAX_SETTLE_MS` while a queue is more than half full, since events that overflow are read twice. */
+  /**
+   * Waits up to `MAX_SETTLE_MS` while a queue is more than half full: events that a full queue drops are read twice.
+   */
   async settled(): Promise<void> {
     const { ofTenant } = this.#deps.room;
     const isFilling = ({ events, chars, behindFrom }: Queue): boolean =>
