@@ -12,7 +12,7 @@ import { QuestionLimiter } from './question-limiter.ts';
 import type { CitedPassage, Retrieval } from './retrieval.ts';
 import { streamSafe } from './texts/stream-safe.ts';
 
-/** UTF-16 units used of each message of the conversation, since a request may have a megabyte. */
+/** Most UTF-16 units used of each earlier message of the conversation, since a request may have a megabyte. */
 const MAX_TURN = 8000;
 
 export interface Asked {

@@ -25,15 +25,18 @@ export interface CorpusInventory {
   attachments(tenantId: string): AsyncIterable<Omit<FileFacts, 'entity_name'>>;
 }
 
-/** Sources embedded together, and groups in progress: with two, the embedder need not wait for the store. */
+/**
+ * Sources embedded together, and groups in progress at a time: with two groups, the embedder does not wait for the
+ * store.
+ */
 const GROUP = 32;
 const AT_ONCE = 2;
 const POLL_MS = 200;
 
 /**
  * Writes a tenant's records and attachments to its corpus (specification, Assistant). All nodes together have one run
- * at a time per tenant; further requests wait for this run and get its counts. After a crash a waiting request starts
- * a new run, which skips sources that are stored.
+ * at a time per tenant; further requests wait for this run and get the same counts. After a crash a waiting request
+ * starts a new run, which skips sources that are already stored.
  */
 export class Backfills extends WithDeps<{
   readonly corpus: Corpus;

@@ -8,8 +8,8 @@ export const CHUNKER_VERSION = 2;
 
 export interface ChunkSizes {
   /**
-   * Length (UTF-16 units) up to which a chunk collects sentences and lines; greater for a long text, which would
-   * otherwise exceed `limit`.
+   * Length (UTF-16 units) up to which a chunk collects sentences and lines. A greater length is used for a long text
+   * that would otherwise have more than `limit` chunks.
    */
   readonly target: number;
   /** Most UTF-16 units of a chunk; longer sentences and lines are cut. */
@@ -33,8 +33,8 @@ export interface Chunk {
 }
 
 /**
- * Normalises a text: NFC, line feeds as line ends, no control characters or trailing spaces, at most one empty line in
- * a row.
+ * Normalises a text: NFC, line feeds as line ends, no trailing spaces, at most one empty line in a row. Replaces
+ * control characters and other characters of Unicode category C by spaces, except tabs.
  */
 export const normalised = (text: string): string =>
   text
@@ -67,7 +67,7 @@ interface Atom {
 
 const pieces = (text: string, sizes: ChunkSizes): readonly string[] => {
   const { size, limit } = sizes;
-  // Two successive chunks together exceed the target, so `limit` chunks hold half of `limit * target`.
+  // Two successive chunks together exceed the target, so `limit` chunks hold at least half of `limit * target`.
   const target = Math.min(size, Math.max(sizes.target, Math.ceil((2 * text.length) / limit)));
   const found: string[] = [];
   let current: Atom[] = [];
@@ -120,7 +120,7 @@ const atomsOf = (paragraph: string, size: number): readonly Atom[] => {
   return atoms;
 };
 
-/** Cuts at a space if there is one, never within a code point. */
+/** Cuts at the last space in the second half of each part if there is one, and never within a code point. */
 const parts = function* (text: string, size: number): Iterable<{ text: string; isFirst: boolean }> {
   const limit = size - 2;
   let from = 0;

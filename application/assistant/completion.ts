@@ -37,7 +37,7 @@ export class Completion extends WithDeps<{
     return this.#waiting.has(tenantId) || this.#running.has(tenantId);
   }
 
-  /** Looks up sources left by an earlier process. */
+  /** Queues up to `PAGE` sources that the store has without vectors, such as those left by an earlier process. */
   begin(): void {
     this.#beginning ??= this.#lookUp()
       .catch((error: unknown) =>
@@ -89,7 +89,7 @@ export class Completion extends WithDeps<{
     }
   }
 
-  /** Completes a few sources of a tenant, which then moves behind the other tenants. */
+  /** Completes a few sources of a tenant. The tenant then moves behind the other tenants. */
   async #run(tenantId: string): Promise<void> {
     const waiting = this.#waiting.get(tenantId);
     if (waiting === undefined) return;
@@ -118,7 +118,7 @@ export class Completion extends WithDeps<{
   }
 }
 
-/** A few records, which the embedder batches, or one attachment, which may be large. */
+/** The first records of a queue, which the embedder batches, or one attachment alone, since it may be large. */
 const firstOf = (waiting: ReadonlyMap<string, SourceKey>): readonly SourceKey[] => {
   const found: SourceKey[] = [];
   for (const key of waiting.values()) {

@@ -21,8 +21,8 @@ export const featuresOf = ({ cosine, keyword, coverage, margin, terms }: Evidenc
 ];
 
 /**
- * Weights of a logistic regression of "the best passage has the right source" over the features above, fitted by `node
- * bench/assistant/fit.ts` on the labelled questions with even numbers; the script prints the results for odd numbers.
+ * Weights of a logistic regression of "the best passage has the right source" over {@link featuresOf}. The script
+ * `bench/assistant/fit.ts` fits them on the labelled questions with even numbers and prints results for odd numbers.
  */
 const WEIGHTS: readonly number[] = [-4.99, 3.21, 1.67, 3.32, 3.28, 2.82];
 
@@ -32,5 +32,5 @@ export const confidenceOf = (evidence: Evidence): number => {
   return 1 / (1 + Math.exp(-sum));
 };
 
-/** Least confidence at which a passage is quoted as the answer (chosen by bench/assistant/fit.ts). */
+/** Least confidence at which passages are quoted as the answer (chosen by bench/assistant/fit.ts). */
 export const CERTAIN = 0.67;

@@ -12,7 +12,7 @@ export interface SourceDocument extends SourceKey {
   readonly text: string;
 }
 
-/** `skipped`: the corpus already had this text or a later revision. */
+/** `skipped`: the corpus already had this text or a later revision, or the text is new and empty. */
 export type Outcome = 'added' | 'updated' | 'skipped';
 
 /** Revision of a deleted source, greater than any other. */
@@ -25,7 +25,7 @@ export const recordRevision = (version: number, schemaRevision: number): string 
 /** Attachments never change, so only the chunker's version counts. */
 export const ATTACHMENT_REVISION = recordRevision(CHUNKER_VERSION, 0);
 
-/** Embeds `missing` texts into `known`; returns the model, or null when vectors are left out. */
+/** Adds the vectors of `missing` texts to `known`, by hash. Returns the model; null when vectors are left out. */
 type Embed = (
   missing: ReadonlyMap<string, string>,
   known: Map<string, Float32Array>,
@@ -45,8 +45,8 @@ interface Plan {
  */
 export class Corpus extends WithDeps<{ readonly store: CorpusStore; readonly embedder: Embedder }> {
   /**
-   * @param without behaviour without a model: `store` stores texts without vectors, so that no outdated text is found
-   * @throws {EmbedderUnavailable}
+   * @param without what to do without a model: `store` stores texts without vectors, so that no outdated text is found
+   * @throws {EmbedderUnavailable} without a model, for `fail`
    */
   async write(
     tenantId: string,
@@ -80,9 +80,9 @@ export class Corpus extends WithDeps<{ readonly store: CorpusStore; readonly emb
   }
 
   /**
-   * Stores texts, which keyword search finds at once, with vectors only for up to `atMost` new chunks; see {@link
-   * complete}.
-   * @returns whether all vectors were stored
+   * Stores texts, which keyword search finds at once. Stores vectors too if at most `atMost` chunks need a new vector,
+   * otherwise leaves all of them to {@link complete}.
+   * @returns false when more than `atMost` chunks needed a new vector
    */
   async writeTexts(tenantId: string, documents: readonly SourceDocument[], atMost: number): Promise<boolean> {
     let isWhole = true;
@@ -134,7 +134,7 @@ export class Corpus extends WithDeps<{ readonly store: CorpusStore; readonly emb
     return this.deps.store.isEmpty(tenantId);
   }
 
-  /** For each attachment: whether the corpus is up to date with it, so that its bytes need not be read. */
+  /** For each attachment: whether the corpus has its present state, so that its bytes need not be read. */
   async holds(tenantId: string, ids: readonly string[]): Promise<readonly boolean[]> {
     const keys = ids.map((id): SourceKey => ({ kind: 'attachment', id }));
     return (await this.deps.store.summaries(tenantId, keys)).map((stored) => {
@@ -206,7 +206,7 @@ export class Corpus extends WithDeps<{ readonly store: CorpusStore; readonly emb
     return known;
   }
 
-  /** @returns the model of all vectors; null without a model */
+  /** @returns the model of the vectors; null without a model, for `store` */
   async #embed(
     missing: ReadonlyMap<string, string>,
     known: Map<string, Float32Array>,

@@ -50,7 +50,7 @@ const rootOf = (word: string): string | undefined => {
   return root;
 };
 
-/** Splits words of scripts without spaces into pairs of characters. */
+/** Splits a word of a script without spaces into overlapping pairs of characters. */
 const pairsIn = (word: string): string[] => {
   const characters = [...word];
   if (characters.length < 3) return [word];
@@ -99,14 +99,14 @@ const MAX_TERMS = 64;
 /** Parameters of BM25. */
 const K1 = 1.2;
 const B = 0.5;
-/** A smaller corpus counts as this many rows, since in a corpus of three every word would be common. */
+/** A smaller corpus counts as this many rows, since in a corpus of three rows every word would be common. */
 const LEAST_ROWS = 100;
-/** Two words count as related when one of at least this many characters is the start of the other. */
+/** Two words are related when the shorter one has at least this many characters and is the start of the longer one. */
 const BEGINNING = 5;
 /** Weight of a related word, as a share of an exact match. */
 const RELATED_WEIGHT = 0.6;
 
-/** Bits for the word's count in a posting. A posting is one number of row and count, to keep the lists small. */
+/** A posting is one number that combines row and count, to keep the lists small. The count has this many bits. */
 const COUNT_BITS = 6;
 const MAX_COUNT = 2 ** COUNT_BITS - 1;
 /** Approximate bytes of a word without its postings, and of one posting. */
@@ -114,8 +114,8 @@ const WORD_BYTES = 150;
 const POSTING_BYTES = 12;
 
 /**
- * An inverted index: the rows of each word. Rows are numbered from 0 in the order of {@link add}; a removed row stays
- * in the lists until the owner makes a new index.
+ * An inverted index: the rows of each word. Rows are numbered from 0 in the order of {@link add} and are never removed;
+ * the owner ignores outdated rows and sometimes makes a new index.
  */
 export class KeywordIndex {
   readonly #postings = new Map<string, number[]>();
@@ -200,7 +200,7 @@ export class KeywordIndex {
   }
 }
 
-/** Undefined for words that have no related words: short words and words with digits. */
+/** The first `BEGINNING` characters; undefined for words without related words: short words and words with digits. */
 const beginningOf = (term: string): string | undefined => {
   const beginning = term.slice(0, BEGINNING);
   return beginning.length < BEGINNING || /\d/.test(term) ? undefined : beginning;

@@ -13,7 +13,7 @@ interface SearchTexts {
   readonly terms: readonly WeightedTerm[];
 }
 
-/** Questions with more terms are searched without earlier questions. */
+/** A question with more terms than this is searched without earlier questions. */
 const SHORT_WORDS = 4;
 const CARRIED_CHARACTERS = 500;
 const CARRIED_WEIGHT = 0.5;
@@ -23,7 +23,7 @@ const CONTINUES = /^\s*(?:and|but|or|also|then|so|what about|how about|what else
 const POINTS_BACK =
   /\b(?:it|its|they|them|their|that one|this one|those|these|he|him|his|she|her|there|same)\b/iu;
 
-/** Combines a question that refers to earlier questions with the last question that does not refer to others. */
+/** Adds to a question that refers to earlier ones the last earlier question that can be understood alone. */
 export const searchTextsOf = (message: string, history: readonly Turn[] = []): SearchTexts => {
   const own = [...new Set(termsOf(message))];
   const asked = history.filter(({ role }) => role === 'user').map(({ content }) => content);

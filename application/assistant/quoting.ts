@@ -5,7 +5,7 @@ import type { Passage } from './tenant-indexes.ts';
 
 export interface Quote {
   readonly title: string;
-  /** Quoted verbatim except for white space, in order of appearance. */
+  /** Sentences in order of appearance, verbatim except for white space and a cut at `QUOTE_CHARACTERS`. */
   readonly texts: readonly string[];
 }
 
@@ -72,7 +72,7 @@ const sentencesOf = (passages: readonly Passage[], source: number): readonly Sen
 };
 
 /**
- * Scores sentences by the cosine of the chunk, the question's words in the sentence or title (rare words count more),
+ * Scores sentences by the cosine of their chunk, the question's words in the sentence or title (rare words count more),
  * whether the sentence has the kind of fact asked for (a time, a person), and how many words it adds to the question.
  */
 const scoresOf = (
@@ -109,7 +109,7 @@ const PERSON = /(?<=\S\s)\p{Lu}\p{L}+|\b(?:driver|manager|owner|team|office|staf
 const REASON =
   /\b(?:because|cause[ds]?|due|since|reason|so that|therefore|otherwise|to avoid|fault|problem)\b/iu;
 
-/** A pattern that answers to a question of this form usually match; undefined for other forms. */
+/** The pattern that answers usually match, by the form of the question (`when`, `who`); undefined for other forms. */
 const askedFor = (message: string): RegExp | undefined => {
   if (
     /\bhow (?:many|much|often|long|old|far|high|large|big|wide|deep|heavy|fast|hot|warm|loud)\b/iu.test(

@@ -1,9 +1,9 @@
 import { nameOfSource, type SourceKey } from '../ports/corpus-store.ts';
 
 /**
- * Combines the searches into one list (decisions, section 7) by a weighted sum of the cosine, BM25 and the coverage of
- * the question's words. Unlike a fusion of ranks, the sum also tells how good the best passage is, so that a threshold
- * detects questions without an answer.
+ * Combines vector search and keyword search into one list (decisions, section 7) by a weighted sum of the cosine, BM25
+ * and the coverage of the question's words. Unlike a fusion of ranks, the sum also tells how good the best passage is,
+ * so that a threshold detects questions without an answer.
  */
 export interface RankingRules {
   readonly mode: 'hybrid' | 'keyword' | 'embedding';
@@ -15,7 +15,7 @@ export interface RankingRules {
   /** Least score of a shown section. */
   readonly threshold: number;
   readonly limit: number;
-  /** Most sections of one source, unless it is the only one. */
+  /** Most sections of one source, unless all sections found are of that source. */
   readonly perSource: number;
   /** If two sections' best chunks have at least this cosine, the section with the lower score is left out. */
   readonly duplicate: number;
@@ -43,11 +43,11 @@ export interface Ranked extends SourceKey {
   readonly cosine: number;
   /** BM25, 0..1: see {@link saturated}. */
   readonly keyword: number;
-  /** How much of the question the section's words cover, 0..1. */
+  /** Share of the question's words that the section has, weighted by rarity, 0..1. */
   readonly coverage: number;
   /** 0..1; part of the answer. */
   readonly score: number;
-  /** Difference between this score and the score of the sixth best source, which is rarely relevant. */
+  /** This score minus the score of the sixth best source, which is rarely relevant (see `unrelatedScore`). */
   readonly margin: number;
   /** Likelihood that the section answers the question, 0..1: see confidence.ts. */
   readonly confidence: number;
@@ -77,7 +77,7 @@ export const scoreOf = (cosine: number, keyword: number, coverage: number, rules
   }
 };
 
-/** Best first; ties by id, so that the order is stable. */
+/** Orders by score, best first, then by cosine, id, kind and number, so that the order is stable. */
 export const byScore = (a: Ranked, b: Ranked): number =>
   b.score - a.score ||
   b.cosine - a.cosine ||
@@ -88,7 +88,7 @@ export const byScore = (a: Ranked, b: Ranked): number =>
 const compareTexts = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
 
 /**
- * Selects candidates above the threshold, few of one source and no duplicates.
+ * Selects candidates with at least the score of the threshold: no duplicates, and at most `perSource` of one source.
  * @param alike cosine of the best chunks of two candidates
  */
 export const chosen = <R extends Ranked>(

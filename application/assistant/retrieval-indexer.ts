@@ -22,8 +22,8 @@ type Change =
 const GROUP = 24;
 
 /**
- * Most chunks of a tenant that are embedded while other tenants wait. With more chunks, the texts are stored at once
- * and found by keywords, and vectors are computed later ({@link Completion}).
+ * Most new chunks of a tenant that are embedded while other tenants wait. If there are more, the texts are stored at
+ * once and found by keywords, and the vectors are computed later ({@link Completion}).
  */
 const INLINE = 48;
 
@@ -60,7 +60,7 @@ export const retrievalIndexer = (deps: {
       for (let from = 0; from < changes.length; from += GROUP)
         await write(tenantId, changes.slice(from, from + GROUP), from === 0 ? INLINE : 0);
     } else {
-      // All at once, since group after group would be slower than a bulk commit.
+      // All at once, since one group after another would be slower than the bulk commit that causes the events.
       await forget(tenantId, changes);
     }
     // After the writes, since deleting a record also deletes its attachments.

@@ -18,7 +18,9 @@ export type CitedPassage = Passage & SourceRecord;
 export class Retrieval extends WithDeps<{
   readonly embedder: Embedder;
   readonly search: PassageSearch;
-  /** The record itself, or an attachment's record; undefined when deleted, even if the corpus still has the source. */
+  /**
+   * The source itself or an attachment's record; undefined for a deleted one, even if the corpus still has the source.
+   */
   readonly recordOf: (tenantId: string, source: SourceKey) => Promise<SourceRecord | undefined>;
 }> {
   /**

@@ -34,7 +34,9 @@ interface Candidate {
   readonly score: number;
 }
 
-/** A search compares `least` chunks, or `share` of them if more, exactly; sign codes select them (decision 78). */
+/**
+ * A search computes exact cosines of `least` chunks, or of the `share` of all chunks if more; sign codes select them.
+ */
 const COMPARED = { least: 1500, share: 0.1 };
 /** Standard error of an estimated cosine. The best of n estimates is too high by about √(ln n) times this error. */
 const ESTIMATE_ERROR = 0.045;
@@ -60,7 +62,7 @@ export class SearchIndex {
   #size = 0;
   #gone = 0;
 
-  /** @param compared chunks that a search compares exactly */
+  /** @param compared how many chunks a search compares exactly */
   constructor(dimensions: number, compared = COMPARED) {
     this.dimensions = dimensions;
     this.#compared = compared;
@@ -84,7 +86,7 @@ export class SearchIndex {
     return this.#gone > 1000 && this.#gone > this.#size / 2;
   }
 
-  /** Replaces a source. @throws TypeError for a vector of another length */
+  /** Adds or replaces a source. @throws TypeError for a vector of another length */
   put(source: IndexedSource): void {
     const { kind, id, title, chunks } = source;
     for (const { vector } of chunks)
@@ -187,14 +189,14 @@ const cosineOf = (one: Vector, other: Vector): number => {
   return a + b + c + d;
 };
 
-/** The score from which margins are measured: of the sixth best source. */
+/** The score from which margins are measured, as {@link UNRELATED} says. */
 const unrelatedScore = (found: readonly Candidate[], rules: RankingRules): number => {
   const sources = new Set<string>();
   for (const { section, score } of found) {
     sources.add(nameOfSource(section));
     if (sources.size === UNRELATED.rank) return score;
   }
-  // All candidates may be sections of fewer sources with long texts.
+  // A full list of candidates may have fewer sources, since sources with long texts have many sections.
   const last = found.length === rules.candidates ? (found.at(-1)?.score ?? 0) : 0;
   return Math.max(last, UNRELATED.score);
 };

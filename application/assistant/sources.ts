@@ -18,7 +18,7 @@ export interface RecordFacts {
 
 type Facts = Pick<FileFacts, 'file_id' | 'record_id' | 'filename' | 'content_type' | 'size'>;
 
-/** Makes documents for the corpus of records and attachments. */
+/** Makes the corpus's documents from records and attachments. */
 export class Sources extends WithDeps<{ readonly streams: Streams; readonly blobs: BlobStore }> {
   /** Undefined when the record's entity does not exist. */
   async record(tenantId: string, record: RecordFacts): Promise<SourceDocument | undefined> {

@@ -23,7 +23,7 @@ interface TenantIndexesOptions {
   readonly dimensions: number;
   /** Vectors of other models are ignored. */
   readonly model: string;
-  /** Limit of all indexes together; the index that is being searched always stays. */
+  /** Limit of all indexes together; the index of the present search stays even if it alone exceeds the limit. */
   readonly maxBytes: number;
   /** Yields to other work while an index is loaded. */
   readonly yieldTick?: () => Promise<void>;
@@ -33,7 +33,7 @@ interface Held {
   index: SearchIndex;
   /** `seq` of each indexed source. */
   readonly taken: Map<string, number>;
-  /** The latest `seq`s, each with the time (ms) at which it was read; the next read starts after the oldest of them. */
+  /** The latest values of `seq`, each with the time (ms) of its read. The next read starts after the oldest value. */
   seen: { readonly seq: number; readonly at: number }[];
   /** The last refresh; refreshes run one at a time. */
   lastRefresh: Promise<void>;
@@ -64,7 +64,7 @@ export class TenantIndexes extends WithDeps<TenantIndexesOptions> implements Pas
       const { index, taken } = await this.#fresh(tenantId);
       const ranked = index.search(query, FOUND);
       const { passages, isWhole } = await this.#withTexts(tenantId, ranked, taken);
-      // Searches again if a source changed after the search, since it may rank differently.
+      // Searches again if a source changed meanwhile, since the changed source may rank differently.
       if (isWhole || attempt === TRIES) return passages;
     }
   }
@@ -113,7 +113,7 @@ export class TenantIndexes extends WithDeps<TenantIndexesOptions> implements Pas
       held.taken.clear();
       held.seen = [...NOTHING_SEEN];
     }
-    // A change may become visible `settlesWithin` after one with a higher `seq`, so older `seq`s are kept that long.
+    // A change may become visible up to `settlesWithin` after one with a higher `seq`: older values are kept that long.
     while (held.seen.length > 1 && (held.seen[1]?.at ?? at) <= at - store.settlesWithin) held.seen.shift();
     const changes = await store.changes(tenantId, held.seen[0]?.seq ?? 0);
     const fresh = changes.filter((change) => (held.taken.get(nameOfSource(change)) ?? 0) < change.seq);

@@ -27,7 +27,7 @@ export const textKindOf = ({ filename, content_type }: AttachmentFacts): 'text' 
 /** Whether an attachment is text, CSV or Markdown. */
 export const isTextFile = (facts: AttachmentFacts): boolean => textKindOf(facts) !== undefined;
 
-/** The text of an attachment; empty when the bytes are not text. Reads or destroys the stream. */
+/** The text of an attachment; empty when the bytes are not text. The stream is destroyed afterwards. */
 export const attachmentText = async (facts: AttachmentFacts, bytes: Readable): Promise<TitledText> => {
   const text = (await decodedText(bytes, FOUND_CHARACTERS)) ?? '';
   return {

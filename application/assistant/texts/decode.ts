@@ -8,8 +8,8 @@ const BINARY = /(?![\t\n\v\f\r\u0080-\u009f])\p{Cc}/u;
 const BROKEN = /\ufffd/g;
 
 /**
- * Reads a stream up to a number of characters (decisions, section 7: text, CSV and Markdown), as UTF-8, or as UTF-16
- * after a byte order mark; drops invalid characters. Undefined when the bytes are not text; stops reading then.
+ * Reads a stream up to a number of characters (decisions, section 7: text, CSV and Markdown), as UTF-16 after the byte
+ * order mark of UTF-16, otherwise as UTF-8. Drops invalid characters. Undefined when the bytes are not text.
  */
 export const decodedText = async (stream: Readable, maxCharacters: number): Promise<string | undefined> => {
   let decoder: InstanceType<typeof TextDecoder> | undefined;
@@ -19,7 +19,7 @@ export const decodedText = async (stream: Readable, maxCharacters: number): Prom
     for await (const piece of stream) {
       let bytes: Buffer = Buffer.isBuffer(piece) ? piece : Buffer.from(piece);
       if (decoder === undefined) {
-        // The byte order mark may be split over several small chunks.
+        // The byte order mark may be split over several small pieces of the stream.
         head = Buffer.concat([head, bytes]);
         if (head.length < 4) continue;
         bytes = head;
