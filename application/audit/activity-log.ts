@@ -6,7 +6,7 @@ import { WithDeps } from '../core/with-deps.ts';
 import type { Directory } from '../identity/directory.ts';
 import type { EventStore, Position, StoredEvent } from '../ports/event-store.ts';
 
-/** One line of a tenant's event log (decisions, section 11). */
+/** One line of a tenant's activity log, which the API calls the event log (decisions, section 11). */
 export interface LogLine {
   /** RFC 3339. */
   readonly at: string;
@@ -32,7 +32,7 @@ interface LogQuery {
 
 export interface LogPage {
   readonly lines: readonly LogLine[];
-  /** `before` of the next page; undefined at the first event of the log. */
+  /** `before` of the next page; undefined when the first event of the log was reached. */
   readonly next: Position | undefined;
 }
 
@@ -80,8 +80,8 @@ export class ActivityLog extends WithDeps<{
   }
 
   /**
-   * Event types of an action; undefined selects all types. Always includes `ImpersonatedRequestMade`, since its action
-   * is the name of the operation.
+   * Event types that may have an action; undefined selects all types. `ImpersonatedRequestMade` may have any action,
+   * since its action is the name of the operation.
    */
   #typesOf(action: string | undefined): string[] | undefined {
     if (action === undefined) return undefined;

@@ -38,11 +38,11 @@ interface ExportPage {
 const MAX_SCANNED = 50_000;
 /** Approximate UTF-16 units of stored text per piece of an export; a piece is made in one tick. */
 const PIECE_UNITS = 64 * 1024;
-/** Limits of one read: events at most and at first, and approximate UTF-16 units of stored text. */
+/** Limits of one read: most events, most events of the first read, and approximate UTF-16 units of stored text. */
 const PAGE = 512;
 const FIRST_PAGE = 8;
 const PAGE_UNITS = 256 * 1024;
-/** A read has at most this many times the events of the read before, since its events may be larger. */
+/** A read has at most this many times the events of the previous read, since its events may be larger. */
 const GROWTH = 4;
 /** UTF-16 units of stored text at which a page of the list ends. */
 const MAX_UNITS = 512 * 1024;
@@ -61,7 +61,7 @@ export class EventExport extends WithDeps<{
     return this.#stopping.signal;
   }
 
-  /** Ends running exports; their receivers detect that they are incomplete. */
+  /** Ends running exports; a receiver detects that its export is incomplete. */
   stop(): void {
     this.#stopping.abort();
   }
@@ -95,7 +95,7 @@ export class EventExport extends WithDeps<{
 
   /**
    * Yields the selected events up to the present end of the log, as lines in UTF-8 (docs/audit-format.md), as fast as
-   * they are consumed. Holds one page of events and one piece of lines in memory.
+   * the caller consumes them. Holds one page of events and one piece of lines in memory.
    * @throws {StoreUnavailable} when the process stops before the end
    */
   async *export(tenantId: string, query: ExportQuery): AsyncGenerator<Uint8Array, void, void> {
@@ -149,7 +149,7 @@ export class EventExport extends WithDeps<{
   }
 }
 
-/** Number of events for the next page, from the average size of events in the last page. */
+/** Number of events for the next read, from the average size of events in the last read. */
 const nextLimit = (last: readonly StoredEvent[]): number => {
   const units = unitsOf(last);
   if (units === 0) return PAGE;

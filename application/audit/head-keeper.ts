@@ -6,13 +6,13 @@ import type { HeadStore, NotedRevision } from '../ports/audit-heads.ts';
 import type { EventStore, Position, StoredEvent } from '../ports/event-store.ts';
 import type { Logger } from '../ports/logger.ts';
 
-/** Streams collected before a flush, so that a flush's transaction takes only a few milliseconds. */
+/** A flush is due at this many collected streams, so that its transaction takes only a few milliseconds. */
 const MAX_NOTED = 500;
-/** Longest time (ms) between flushes. */
+/** Longest time (ms) between flushes while there are new events. */
 const FLUSH_MS = 10_000;
-/** Pause (ms) between batches at the end of the log; a waiting proof ends it. */
+/** Pause (ms) between batches at the end of the log; a waiting proof ends the pause. */
 const LINGER_MS = 200;
-/** Pause (ms) between rounds of a store that reads the log itself; long, since each round rewrites database pages. */
+/** Pause (ms) between rounds if the store reads the log itself; long, since each round rewrites database pages. */
 const REST_MS = 2000;
 const BATCH = 2048;
 /** How long (ms) a proof waits until the hashes reach the end of the log. */
@@ -26,7 +26,7 @@ interface Waiting {
   readonly reject: () => void;
 }
 
-/** Follows the log and stores the last revision and hash of each stream, in batches and not as part of commands. */
+/** Follows the log and stores the last revision and hash of each stream: in batches, so that commands do not wait. */
 export class HeadKeeper extends WithDeps<{
   readonly events: Pick<EventStore, 'end' | 'readStream' | 'wake'>;
   readonly follower: LogFollower;
@@ -219,7 +219,7 @@ const behind = (): DomainError =>
 const MEMBER = '"hash":"';
 const HASH_LENGTH = 64;
 
-/** Finds the hash by text search, since in canonical JSON a quote within a text is escaped. */
+/** Finds the hash by text search. The text is unique, since in canonical JSON a quote within a string is escaped. */
 const hashOf = ({ metadata }: StoredEvent): string => {
   const at = metadata.indexOf(MEMBER) + MEMBER.length;
   return metadata.slice(at, at + HASH_LENGTH);

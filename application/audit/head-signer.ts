@@ -33,18 +33,19 @@ export class HeadSigner extends WithDeps<{
   readonly isTenant: (owner: string) => boolean;
 }> {
   #delivery = new AbortController();
-  /** When (ms) the last complete round of this process began; undefined while another process signs. */
+  /** When (ms) this process took the lease or, later, began its last complete round; undefined without the lease. */
   #signedAt: number | undefined;
 
-  /** Time (ms) since the last complete round began; undefined while another process signs. */
+  /** Time (ms) since this process took the lease or began its last complete round; undefined without the lease. */
   get age(): number | undefined {
     return this.#signedAt === undefined ? undefined : this.deps.clock.now() - this.#signedAt;
   }
 
   /**
    * Signs the head of a tenant at the present end of the log.
-   * @param each called with the last hashes of streams that the root covers, in order
-   * @throws {DomainError} `unavailable` without a signing key, `read_model_behind` when the wait takes too long
+   * @param each called with the last hashes of the streams that the root covers, in order of stream names
+   * @throws {DomainError} `unavailable` without a signing key, `read_model_behind` when the wait takes too long or the
+   * log is empty
    */
   async proof(tenantId: string, each?: EachPage): Promise<SignedHead> {
     const { signer, keeper } = this.deps;

@@ -4,7 +4,7 @@ import type { StoredEvent } from '../ports/event-store.ts';
 
 /** Shown in place of a credential. */
 const SECRET = '[secret]';
-/** Shown in place of a damaged sealed text; a check of the hash chain finds the damaged event. */
+/** Shown in place of a personal text that is not validly sealed; a check of the hash chain finds the damaged event. */
 const UNREADABLE = '[unreadable]';
 
 type View = Readonly<Record<string, unknown>> | null;
@@ -18,7 +18,7 @@ export interface OpenedEvent {
   readonly asStored: boolean;
 }
 
-/** Events whose keys are loaded together; few, so that keys that requests use are not evicted. */
+/** Events whose keys are loaded together; few, so that they do not evict keys that requests use. */
 const KEYS_AT_ONCE = 256;
 
 /**
@@ -50,7 +50,7 @@ export class OpenedViews {
     return opened;
   }
 
-  /** Adds the fields that must be opened to `sealed`. */
+  /** Reads an event, and adds to `sealed` its fields that must be opened. */
   #read(stored: StoredEvent, sealed: SealedField[]): OpenedEvent {
     const data = objectOf(stored.data);
     const definition = this.#definitions.get(stored.type);
@@ -111,6 +111,6 @@ export const exportLine = ({ stored, data, metadata, asStored }: OpenedEvent): s
   );
 };
 
-/** The stored text if it is a JSON object in one line, as it is unless tampered with; otherwise the view as JSON. */
+/** The stored text if it is a JSON object in one line; otherwise, for a tampered event, the view as JSON. */
 const viewText = (view: View, stored: string): string =>
   view === null || stored.includes('\n') ? JSON.stringify(view) : stored;

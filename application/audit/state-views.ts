@@ -35,7 +35,7 @@ interface StateView {
   readonly times?: readonly string[];
   /** Members with sealed texts to open; other sealed texts are shown sealed. */
   readonly opened?: readonly string[];
-  /** Members left out, besides those whose names look like a credential. */
+  /** Members left out, in addition to members whose names look like a credential. */
   readonly omitted?: readonly string[];
   /** Members with JSON that the tenant defines, shown unchanged. */
   readonly own?: readonly string[];

@@ -26,7 +26,7 @@ const PAGE = 100;
 
 /** Reads past states from the log each time, without a cache. */
 export class TimeTravel extends WithDeps<{ events: EventStore; codec: EventCodec; keys: KeyRing }> {
-  /** By tenant: the last replay that runs or waits. */
+  /** By tenant: the last call of {@link through} that runs or waits. */
   readonly #replays = new Map<string, Promise<void>>();
 
   /**
@@ -72,8 +72,8 @@ export class TimeTravel extends WithDeps<{ events: EventStore; codec: EventCodec
   }
 
   /**
-   * Calls `visit` with the events of a stream from revision `first` up to a position, in order and in bounded memory;
-   * yields between pages. One replay at a time per tenant.
+   * Calls `visit` with the events of a stream from revision `first` up to a position (inclusive), in order and in
+   * bounded memory; yields between pages. Calls of one tenant run one after another.
    */
   async through(
     stream: { readonly tenantId: string; readonly category: string; readonly id: string },
@@ -109,7 +109,7 @@ export class TimeTravel extends WithDeps<{ events: EventStore; codec: EventCodec
   }
 }
 
-/** Times in a stream never decrease. */
+/** Whether an event, and so every event after it, is later than `at`: times in a stream never decrease. */
 const isLater = (event: LoggedEvent, at: At | undefined): boolean => {
   if (at === undefined) return false;
   return 'position' in at ? event.position > at.position : event.at > at.ms;

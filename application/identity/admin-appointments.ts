@@ -43,7 +43,8 @@ export class AdminAppointments extends WithDeps<{
   readonly emailHash: (email: string) => string;
 }> {
   /**
-   * Makes the person with this e-mail an active admin with this password and name; creates a user if no user has it.
+   * Makes the user with this e-mail an active admin with this password and name; creates a user if no user has the
+   * e-mail.
    * @throws `already_exists` during a registration with this e-mail, `invalid_transition` while the e-mail of a
    * forgotten person is not released yet
    */

@@ -25,9 +25,9 @@ const MAIN = 'main';
 
 /**
  * Decides that a person stops being an admin, before the user's stream changes.
- * @param by the caller, who must still be an admin
- * @returns the `adminSince` of the person's last withdrawal; undefined when there was none
- * @throws `conflict`
+ * @param by id of the caller
+ * @returns the `adminSince` of the person's last withdrawal; undefined if the person never had one
+ * @throws `conflict` when the caller is no longer an admin
  */
 export const withdrawRights = async (
   { streams, directory }: Deps,

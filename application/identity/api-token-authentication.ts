@@ -31,8 +31,9 @@ const MAX_CANDIDATES = 1000;
 export const tailHash = (tail: string): string => hash('sha256', tail, 'hex');
 
 /**
- * Checks API tokens (specification, Authentication 6). A verified token is found by its digest and checked against
- * cached states, which the live feed keeps current. Invalid tokens leave nothing in any cache.
+ * Checks API tokens (specification, Authentication 6). A token that was verified before is found by its digest and
+ * checked against cached states, which the live feed keeps current. A token with an unknown prefix leaves nothing in
+ * any cache.
  */
 export class ApiTokenAuthentication extends WithDeps<{
   readonly events: EventStore;
@@ -80,7 +81,7 @@ export class ApiTokenAuthentication extends WithDeps<{
     return principal;
   }
 
-  /** Read from the log without caching, so that random tokens do not evict other states. */
+  /** Tokens with this prefix, read from the log without caching, so that random tokens do not evict other states. */
   async #candidates(prefix: string): Promise<TokenPrefix> {
     const stream = streamName(PLATFORM, tokenPrefixStream.category, prefix);
     let state = tokenPrefixStream.initial;

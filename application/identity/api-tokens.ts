@@ -29,8 +29,8 @@ export class ApiTokens extends WithDeps<{
 }> {
   /**
    * Assigns the prefix, then mints the token; a crash in between leaves an unused prefix.
-   * @returns `secret`, the whole token, unless an earlier try of the same keyed request minted it: secrets are not
-   * stored
+   * @returns `secret` is the whole token; undefined if an earlier try of the same keyed request minted the token, since
+   * secrets are not stored
    */
   async mint(
     tenantId: string,

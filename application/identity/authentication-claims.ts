@@ -14,7 +14,9 @@ const tenantClaims = z.object({
   role: z.enum(['admin', 'operator']),
   impersonated_by: z.string().min(1).max(320).optional(),
   token_use: z.literal('api_test').optional(),
-  /** How often the person's sessions were ended before this sign-in; from the header of this server's tokens. */
+  /**
+   * How often all sessions of the person had been ended before this sign-in. Only in tokens that this server signed.
+   */
   session: z.number().int().nonnegative().optional(),
   /** Extension tokens have their own claims. */
   ext_id: z.undefined().optional(),

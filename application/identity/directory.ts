@@ -11,7 +11,7 @@ import { WithDeps } from '../core/with-deps.ts';
 
 /**
  * Looks up users and tenants in their folded streams, not in a read model, so that changes take effect at once.
- * Reads no store while the stream is cached.
+ * While a stream is cached, only the methods `fresh…` read the store.
  */
 export class Directory extends WithDeps<{ readonly streams: Streams; readonly keys: KeyRing }> {
   /** The tenant if its stream is cached; `unknown` when it must be loaded. */
@@ -81,7 +81,9 @@ export class Directory extends WithDeps<{ readonly streams: Streams; readonly ke
     return (id) => emails.get(id);
   }
 
-  /** E-mail of a platform admin; undefined for an unknown id, such as that of an operations tool with its own token. */
+  /**
+   * E-mail of a platform admin; undefined for an unknown id, such as the id of an operations tool with its own token.
+   */
   async platformAdminEmail(adminId: string): Promise<string | undefined> {
     const admin = await this.platformAdmin(adminId);
     return admin && this.open(admin.email);

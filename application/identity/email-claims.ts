@@ -47,7 +47,7 @@ export const emailClaimer = (deps: {
     const user = dataOf(UserRegistered, event);
     const email = user === undefined ? undefined : await deps.keys.open(user.email);
     if (user === undefined || email === undefined) return;
-    // Single sign-on claims verified e-mails itself, and no others.
+    // Single sign-on claims verified e-mails itself; unverified e-mails must not be claimed.
     if (user.origin === 'sso') return;
     await emailClaim(deps.streams, event.tenantId, deps.emailHash(email), user.user_id, causeOf(event))
       .claim()

@@ -20,7 +20,7 @@ import { emailClaim } from './email-claims.ts';
 
 interface NewUser extends Pick<RegisteredUser, 'id' | 'email' | 'displayName' | 'role'> {
   readonly password?: string | undefined;
-  /** A hash in place of `password`. */
+  /** The hash of a password, given instead of `password`. */
   readonly passwordHash?: string | undefined;
 }
 
@@ -40,12 +40,12 @@ export class Identity extends WithDeps<{
   readonly streams: Streams;
   readonly directory: Directory;
   readonly passwords: Passwords;
-  /** Keyed hash of a normalised e-mail; names its stream. */
+  /** Keyed hash of a normalised e-mail; the id of the e-mail's stream. */
   readonly emailHash: (email: string) => string;
 }> {
   /**
-   * Reserves the e-mail, registers the user, claims the e-mail. After a crash in between, the reservation expires, or a
-   * retry completes the registration.
+   * Reserves the e-mail, registers the user, claims the e-mail. After a crash before the registration, the reservation
+   * expires; after a crash before the claim, the subscriber `email-claimer` claims the e-mail. A retry completes both.
    * @throws `already_exists` (`field: email`)
    */
   async createUser(
@@ -76,8 +76,8 @@ export class Identity extends WithDeps<{
   }
 
   /**
-   * Registers the `sub` of a signed credential at its first request. Another user who holds the e-mail keeps it, since
-   * the signature proves the id, not the e-mail.
+   * Registers the `sub` of a signed credential at its first request. If another user holds the e-mail, the claim stays
+   * with that user, since the signature proves the id, not the e-mail.
    */
   async registerFromToken(
     tenantId: string,
@@ -104,7 +104,8 @@ export class Identity extends WithDeps<{
   }
 
   /**
-   * A change that ends an admin's rights is decided on the stream of the tenant's admins first, then on the user's.
+   * A change that ends an admin's rights is decided first on the stream of the tenant's admins, then on the user's
+   * stream.
    * @throws `not_found`, `conflict`, `invalid_transition` for a forgotten person
    */
   async changeUser(

@@ -25,7 +25,7 @@ import type { Directory } from './directory.ts';
 /** A principal that a platform admin can impersonate. */
 export type Impersonated = UserPrincipal | ExtensionPrincipal;
 
-/** The principal, if a platform admin impersonates it. */
+/** Returns the principal if a platform admin impersonates it, otherwise undefined. */
 export const impersonatedOf = (principal: Principal): Impersonated | undefined =>
   impersonatorOf(principal) !== undefined && (principal.kind === 'user' || principal.kind === 'extension')
     ? principal
@@ -43,7 +43,7 @@ export class Impersonation extends WithDeps<{
   readonly directory: Directory;
   readonly tenantTokens: Pick<TokenFamily<TenantClaims>, 'sign'>;
   readonly clock: Clock;
-  /** Ids of all active admins of a tenant, oldest account first, from the read model. */
+  /** Ids of all active admins of a tenant, earliest created first, from the read model. */
   readonly oldestAdmins: (tenantId: string) => AsyncIterable<string>;
 }> {
   /**

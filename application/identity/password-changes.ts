@@ -43,7 +43,7 @@ const wrongPassword = (): DomainError => {
   return new DomainError('constraint_violated', message, { field, issues });
 };
 
-/** Changes of passwords by their owners, and resets by a one-time link (decision 47). */
+/** Changes of passwords by the persons themselves, and resets by a one-time link (decision 47). */
 export class PasswordChanges extends WithDeps<{
   readonly streams: Streams;
   readonly directory: Directory;
@@ -56,9 +56,10 @@ export class PasswordChanges extends WithDeps<{
   readonly ids: Ids;
 }> {
   /**
-   * Ends all sessions of the caller and makes a new one. A retried keyed request also gets a session if its first try
-   * changed the password.
-   * @throws `constraint_violated` for a wrong current password, and for people without a password
+   * Changes the password, ends all sessions of the caller and makes a new session. A retried keyed request also gets a
+   * session if its first try changed the password.
+   * @throws `constraint_violated` for a wrong current password or a person without a password, `invalid_credential` for
+   * a person who is no longer active
    */
   async change(
     tenantId: string,
@@ -70,7 +71,7 @@ export class PasswordChanges extends WithDeps<{
     const known = await directory.freshUser(tenantId, userId);
     const stored = known?.passwordHash === undefined ? undefined : await keys.open(known.passwordHash);
     const isRight = await passwords.verify(stored, password.current);
-    // A wrong password is refused inside the decision, which a retry does not run if its first try succeeded.
+    // A wrong password is refused in the decision: a retry, whose first try succeeded, does not run the decision again.
     const passwordHash = isRight ? await passwords.hash(password.next) : undefined;
     const { state, position } = await streams.of(userStream, tenantId, userId).execute(context, (user) => {
       if (!user.exists || user.status !== 'active') throw invalidCredential();
@@ -83,7 +84,8 @@ export class PasswordChanges extends WithDeps<{
 
   /**
    * Makes a one-time link; an earlier link becomes invalid.
-   * @returns `link` unless an earlier try of the same keyed request made it: secrets are not stored
+   * @returns `link` is undefined if an earlier try of the same keyed request made the link, since secrets are not
+   * stored
    * @throws `not_found`, `invalid_transition`
    */
   async createResetLink(
@@ -114,7 +116,7 @@ export class PasswordChanges extends WithDeps<{
     const tenant = await this.deps.directory.tenant(tenantId);
     const known = await this.deps.directory.freshUser(tenantId, userId);
     if (tenant?.status !== 'active' || known === undefined) throw invalidReset();
-    // Checks the link before the hash, which is expensive.
+    // Checks the link before it hashes the password, since hashing is expensive.
     checkReset(known, matchesSecret, this.deps.clock.now());
     const passwordHash = await this.deps.passwords.hash(next);
     const actor = { kind: 'user', id: userId } as const;

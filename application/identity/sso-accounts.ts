@@ -36,13 +36,14 @@ export class SsoAccounts extends WithDeps<{
   readonly streams: Streams;
   readonly directory: Directory;
   readonly emailHash: (email: string) => string;
-  /** Keyed hash of issuer and subject; names the identity's stream. */
+  /** Keyed hash of issuer and subject; the id of the identity's stream. */
   readonly identityHash: (issuer: string, subject: string) => string;
 }> {
   /**
-   * Safe to repeat: a new user's id derives from the identity and its forgotten users, and the identity is linked last.
+   * Safe to repeat: the id of a new user is derived from the identity, and the identity is linked last.
    * @throws {SignInRefused} for a deactivated user, and for a new person without a usable e-mail or with an unverified
    * e-mail that another user holds
+   * @throws {DomainError} `unavailable` while another registration has reserved the e-mail
    */
   async accountOf(
     tenantId: string,
@@ -83,7 +84,7 @@ export class SsoAccounts extends WithDeps<{
     return (await this.deps.directory.user(tenantId, userId))?.forgotten !== undefined;
   }
 
-  /** The same at each try, and never the id of a forgotten person. */
+  /** Derives an id that is the same at each try and is not the id of a forgotten person. */
   async #newId(tenantId: string, identityHash: string): Promise<string> {
     let id = uuidFromName(`sso\n${tenantId}\n${identityHash}`);
     while (await this.#isForgotten(tenantId, id)) id = uuidFromName(`sso\n${tenantId}\n${id}`);
@@ -99,7 +100,7 @@ export class SsoAccounts extends WithDeps<{
     return user;
   }
 
-  /** The verified e-mail identifies the person: its holder, or a new user who claims it. */
+  /** Returns the holder of the verified e-mail, otherwise registers a new user who claims the e-mail. */
   async #holderOrNewcomer(tenantId: string, newcomer: Newcomer, cause: Cause): Promise<string> {
     const { userId } = newcomer;
     const emailHash = this.deps.emailHash(newcomer.email);
@@ -108,7 +109,7 @@ export class SsoAccounts extends WithDeps<{
     const owner = await this.deps.directory.emailOwner(tenantId, emailHash);
     if (owner !== undefined) {
       if (!(await this.#isForgotten(tenantId, owner))) return owner;
-      // The owner is being forgotten, but the e-mail is not released yet.
+      // The owner was forgotten, but the e-mail is not released yet.
       await claimBy(owner).release();
     }
     try {
@@ -124,9 +125,9 @@ export class SsoAccounts extends WithDeps<{
     return userId;
   }
 
-  /** Registers a user without the e-mail: an unverified e-mail must not lead its true owner into this account. */
+  /** Registers a user, but does not claim the e-mail: the true owner of the e-mail must not get into this account. */
   async #unverified(tenantId: string, newcomer: Newcomer, cause: Cause): Promise<string> {
-    // `execute` repeats a decision without events on the stored state, since another node may have changed it.
+    // `execute` confirms a decision without events on the stored state, since another node may have changed the stream.
     await this.deps.streams
       .of(emailStream, tenantId, this.deps.emailHash(newcomer.email))
       .execute({ cause }, (state, at) => {

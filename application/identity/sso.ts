@@ -27,12 +27,12 @@ interface SsoAnswer {
   readonly sealed: string | undefined;
   readonly code: string | undefined;
   readonly iss: string | undefined;
-  /** Whether the provider refused. */
+  /** Whether the provider refused the sign-in. */
   readonly refused: boolean;
 }
 
 export interface SsoSettings {
-  /** Origin of this server in redirect URIs; undefined: the origin of the request. */
+  /** Origin of this server in redirect URIs; undefined means the origin of the request. */
   readonly publicUrl: string | undefined;
   /** Allows providers over plain HTTP on the loopback interface. */
   readonly loopbackHttp: boolean;
@@ -62,7 +62,7 @@ export class Sso extends WithDeps<{
   readonly answered: (tenantId: string, position: Position) => void;
 }> {
   /**
-   * Starts a sign-in; returns the redirect URL, and state and value of the cookie.
+   * Starts a sign-in. Returns the redirect URL, and the `state` and the sealed value for the cookie.
    * @throws `not_found` without single sign-on, `tenant_suspended`, `validation_failed` for a foreign `return_to`,
    * `unavailable`
    */

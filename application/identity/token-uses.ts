@@ -10,8 +10,8 @@ const MAX_REMEMBERED = 10_000;
 const CLOSE_WAIT_MS = 1000;
 
 /**
- * Records in the background when API tokens were used: at the first use, then at most once a minute per token and node.
- * A request does not wait for the record, and does not fail if the record fails.
+ * Records in the background when API tokens were used: at the first use, then at most once a minute per token (each
+ * node tries at most once a minute). A request does not wait for the write, and does not fail if the write fails.
  */
 export class TokenUses extends WithDeps<{
   readonly streams: Streams;
@@ -19,7 +19,7 @@ export class TokenUses extends WithDeps<{
   readonly ids: Ids;
   readonly logger: Logger;
 }> {
-  /** By token id: when this node last recorded a use (ms), oldest first. */
+  /** By token id: when (ms) this node last tried to record a use; oldest first. */
   readonly #noted = new Map<string, number>();
   readonly #pending = new Set<Promise<void>>();
   #closed = false;

@@ -10,7 +10,7 @@ type FaultKind =
   | 'missing_event'
   | 'repeated_event'
   | 'changed_event'
-  /** An event with a valid chain that was not there when the signed list was made. */
+  /** An event with a valid chain that the stream did not have when the head was signed. */
   | 'inserted_event'
   /** A view differs from the stored text in a field that is not sealed. */
   | 'changed_view'
@@ -25,7 +25,7 @@ type FaultKind =
 /** The first fault of an export. For missing events, `revision` is the first missing revision. */
 export interface Fault {
   readonly kind: FaultKind;
-  /** Line number, from 1, of the event, or of the place where the event is missing. */
+  /** Line number, from 1, of the event or of the first event after a missing one; null when unknown. */
   readonly line: number | null;
   readonly stream: string | null;
   readonly revision: number | null;
@@ -41,7 +41,7 @@ export interface Verdict {
   readonly streams: number;
   /** The newest head that matches the export; null without heads. */
   readonly head: { readonly position: string; readonly signed_at: string } | null;
-  /** Events after `head`: their chains were checked, but later events may have been removed. */
+  /** Events after `head`: their chains were checked, but further events may have been removed from the end. */
   readonly not_covered: number;
 }
 

@@ -4,7 +4,7 @@ import { RootHash, signedText } from '../head.ts';
 import { Faulty } from './fault.ts';
 import { strictJson } from './strict-json.ts';
 
-/** A head, with the list of streams that its root covers if the list was given. */
+/** A head and, if it was given, the list of the streams that its root covers. */
 export interface GivenHead {
   readonly head: SignedHead;
   readonly list?: readonly LastRevision[] | undefined;
@@ -77,7 +77,7 @@ export const headsOf = (text: string): GivenHead[] =>
     throw new Faulty('bad_signature', 'A line in the file of heads is not a valid head.');
   });
 
-/** Decodes canonical base64, which all decoders read the same way; undefined for other text. */
+/** Decodes canonical base64, for which all decoders give the same bytes; undefined for other text. */
 const base64Of = (text: string): Buffer | undefined => {
   const bytes = Buffer.from(text, 'base64');
   return bytes.toString('base64') === text ? bytes : undefined;
@@ -109,7 +109,8 @@ const checkSignature = ({ head }: GivenHead, key: KeyObject): void => {
 
 /**
  * Checks signatures and returns the heads in order of position, one for each position.
- * @param proof must be at least as new as the newest of `others`
+ * @param proof must be at least as new as the newest head of `others`
+ * @param notBefore the newest head must not be signed before this time (RFC 3339)
  * @throws {Faulty}
  */
 export const orderedHeads = (

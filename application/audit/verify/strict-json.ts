@@ -1,6 +1,6 @@
 /**
- * JSON that every parser reads alike (docs/audit-format.md, "Strict JSON"): unique member names, numbers as in RFC
- * 8785, limited nesting.
+ * JSON that every parser reads in the same way (docs/audit-format.md, "Strict JSON"): unique member names, numbers as
+ * in RFC 8785, limited nesting.
  */
 
 /** Most levels of nesting; more than the 100 levels of a request body. */
@@ -27,7 +27,7 @@ export const strictJson = (text: string): unknown => {
   }
 };
 
-/** Whether a view is strict within its line. Most views equal their `JSON.stringify`, which is the fastest check. */
+/** Whether a view is strict JSON within its line. Tries the fastest check first: most views equal `JSON.stringify`. */
 export const isStrictView = (text: string): boolean => {
   try {
     const value: unknown = JSON.parse(text);

@@ -127,7 +127,7 @@ export class Verifier {
     throw new Faulty('changed_event', `${name} was changed: it does not match its hash.`, where);
   }
 
-  /** Both events match their own hashes, so a wrong link means that the earlier one was changed and hashed again. */
+  /** Each event matches its own hash, so a wrong link means that the earlier event was changed and hashed again. */
   #checkLink(event: Place, previous: string, last: LastLine | undefined, name: string): void {
     if (previous === (last?.hash ?? START)) return;
     const { stream, revision } = event;
@@ -232,7 +232,7 @@ const copied = (text: string): string => Buffer.from(text, 'utf8').toString('utf
 
 const isPlain = (text: string): boolean => !/[^ -~]/.test(text);
 
-/** ASCII texts sort like their bytes. */
+/** Sorts names by their UTF-8 bytes; `sort` already does this for ASCII names. */
 const inByteOrder = (names: string[]): string[] =>
   names.every(isPlain)
     ? names.sort()

@@ -63,7 +63,7 @@ const isOfMember = (line: Buffer, from: number, at: number): boolean => {
   return depth === 1 && !isText;
 };
 
-/** The end of a sealed text that starts at `at` within a JSON string; -1 if none starts there. */
+/** The end of the sealed text that starts at `at` within a JSON string; -1 if no sealed text starts there. */
 const sealedEnd = (line: Buffer, at: number): number => {
   if (!startsWith(line, at, SEALED_TEXT)) return -1;
   const keyAt = at + SEALED_TEXT.length;
@@ -79,7 +79,7 @@ const sealedEnd = (line: Buffer, at: number): number => {
 };
 
 /**
- * Skips a sealed text and the view's text for it.
+ * Skips a sealed text and the text that the view has in its place.
  * @param hashedTo place in the view up to which `data` is collected
  * @returns the new `hashedTo`; -1 if the difference is not a sealed text
  */
@@ -113,8 +113,8 @@ export const followBoth = (
   line: Buffer,
   viewAt: number,
 ): { data: readonly Buffer[]; from: number; to: number } | undefined => {
-  // In a line whose views have no backslash, the first backslash is in a stored text, after `"sealed"`. Everything
-  // after it is compared.
+  // Finds the stored texts: in a line whose views have no backslash, the first backslash comes after `"sealed"`. A
+  // wrong place is noticed, since all bytes of views and stored texts are compared below.
   const sealedAt = line.indexOf(BACKSLASH, viewAt) - SEALED.length - 1;
   const from = sealedAt > viewAt && startsWith(line, sealedAt, SEALED) ? sealedAt : line.lastIndexOf(SEALED);
   if (from < viewAt) return undefined;
