@@ -25,10 +25,7 @@ export interface CorpusInventory {
   attachments(tenantId: string): AsyncIterable<Omit<FileFacts, 'entity_name'>>;
 }
 
-/**
- * Sources embedded together, and groups in progress at a time: with two groups, the embedder does not wait for the
- * store.
- */
+/** Sources in a group, and groups in progress: while one group waits for the store, the other one is embedded. */
 const GROUP = 32;
 const AT_ONCE = 2;
 const POLL_MS = 200;

@@ -32,5 +32,5 @@ export const confidenceOf = (evidence: Evidence): number => {
   return 1 / (1 + Math.exp(-sum));
 };
 
-/** Least confidence at which passages are quoted as the answer (chosen by bench/assistant/fit.ts). */
+/** Least confidence of the best passage for quoting passages as the answer (chosen by bench/assistant/fit.ts). */
 export const CERTAIN = 0.67;

@@ -23,7 +23,7 @@ const CONTINUES = /^\s*(?:and|but|or|also|then|so|what about|how about|what else
 const POINTS_BACK =
   /\b(?:it|its|they|them|their|that one|this one|those|these|he|him|his|she|her|there|same)\b/iu;
 
-/** Adds to a question that refers to earlier ones the last earlier question that can be understood alone. */
+/** If a question refers to earlier questions, adds the last earlier question that can be understood alone. */
 export const searchTextsOf = (message: string, history: readonly Turn[] = []): SearchTexts => {
   const own = [...new Set(termsOf(message))];
   const asked = history.filter(({ role }) => role === 'user').map(({ content }) => content);

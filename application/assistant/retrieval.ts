@@ -18,9 +18,7 @@ export type CitedPassage = Passage & SourceRecord;
 export class Retrieval extends WithDeps<{
   readonly embedder: Embedder;
   readonly search: PassageSearch;
-  /**
-   * The source itself or an attachment's record; undefined for a deleted one, even if the corpus still has the source.
-   */
+  /** The record that a source is or belongs to; undefined when deleted, even if the corpus still has the source. */
   readonly recordOf: (tenantId: string, source: SourceKey) => Promise<SourceRecord | undefined>;
 }> {
   /**

@@ -48,8 +48,8 @@ export const withdrawRights = async (
 };
 
 /**
- * Demotes, deactivates or forgets admins whose rights were withdrawn, if the request crashed between the appends to the
- * two streams.
+ * Demotes, deactivates or forgets admins whose rights were withdrawn, if the request crashed after the append to the
+ * stream of admins and before the append to the user's stream.
  */
 export const adminWithdrawal = (
   deps: Deps & { readonly keys: KeyRing; readonly emailHash: (email: string) => string },

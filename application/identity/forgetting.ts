@@ -21,7 +21,7 @@ export class Forgetting extends WithDeps<{
   /**
    * Withdraws an admin's rights, deactivates the user, releases the e-mail, destroys the key. After a crash,
    * subscribers (admin-withdrawal, email-releaser, eraser) and the next start complete these steps. Safe to repeat.
-   * @throws `not_found`, `conflict` for oneself, and for a caller who is no longer an admin
+   * @throws `not_found`, `conflict` when the caller is the person or is no longer an admin
    */
   async forget(
     tenantId: string,

@@ -38,7 +38,7 @@ export class SsoTransactions {
     return encrypt(this.#key, contextOf(state), JSON.stringify(whole)).toString('base64url');
   }
 
-  /** Undefined for text that was not sealed for this state or has expired. */
+  /** Undefined for a text that was not sealed for this state, and for an expired transaction. */
   open(state: string, sealed: string): Transaction | undefined {
     const bytes = Buffer.from(sealed, 'base64url');
     // Accepts only canonical base64url.

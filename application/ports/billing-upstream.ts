@@ -11,7 +11,7 @@ export interface BillingUpstream {
    */
   send(key: string, document: string, signal: AbortSignal): Promise<SendAnswer>;
   /**
-   * Looks a key up.
+   * Looks up whether the billing system has an invoice under the key.
    * @throws only the signal's reason
    */
   find(key: string, signal: AbortSignal): Promise<FindAnswer>;

@@ -84,7 +84,7 @@ interface OfCollection {
 
 export interface FindQuery extends PageQuery, OfCollection {}
 
-/** The index values after `equals`, and the document id, of the last row of a page. */
+/** Of the last row of a page: the document id, and the index values after those of `equals`. */
 export type Cursor = Pick<PageEnd, 'values' | 'id'>;
 
 /** The first entries of a range of a single-valued index. */

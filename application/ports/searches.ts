@@ -11,7 +11,9 @@ export class SearchGivenUp extends StoreUnavailable {}
 /** Too many searches wait. */
 export class TooManySearches extends SearchGivenUp {}
 
-/** Shares the thread among searches: each search waits for its next slice; tenants that used least time come first. */
+/**
+ * Shares the thread among searches: each waits for its next slice. Tenants that have used the least time come first.
+ */
 export interface SearchSlices {
   of(tenantId: string, code: string): { next(): Promise<void> };
 }

@@ -7,7 +7,7 @@ export interface ProviderSettings {
   readonly clientSecret: string;
 }
 
-/** Values that a started sign-in is checked against when the browser returns. */
+/** Values of a started sign-in, by which it is checked when the browser returns. */
 export interface SignInChecks {
   readonly state: string;
   readonly nonce: string;

@@ -10,7 +10,7 @@ export interface Span {
   readonly traceparent: string;
   /** Replaces the name, for example when the route of a request is known. */
   rename(name: string): void;
-  /** Marks the span as failed when `error` is given; its message is not recorded. */
+  /** Marks the span as failed when `error` is given. The error's message is not recorded. */
   end(attributes?: Attributes, error?: unknown): void;
 }
 

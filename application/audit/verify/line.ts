@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { strictJson } from './strict-json.ts';
 
-/** One line of an export, and whether its view matches the stored text. */
+/** One line of an export, and whether its views match the stored texts. */
 export interface ExportedEvent {
   readonly position: string;
   readonly stream: string;
@@ -46,7 +46,7 @@ const isText = (value: unknown): value is string => typeof value === 'string' &&
 
 const SEALED_TEXT = /^v1:[^:]+:[A-Za-z0-9+/=]*$/;
 
-/** Whether a view matches the stored data. A sealed text may have any view, since a check would need its key. */
+/** Whether a view matches the stored data. In place of a sealed text, any text matches, since a check needs the key. */
 const dataAgrees = (view: unknown, stored: unknown): boolean => {
   if (!isObject(stored)) return view === null;
   if (!isObject(view)) return false;

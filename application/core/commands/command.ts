@@ -67,7 +67,7 @@ export interface ExecuteAllOptions<Facts = undefined> {
   readonly prepare?: () => Promise<Facts>;
 }
 
-/** A {@link Command} of any type: declares methods, since TypeScript checks their parameter types less strictly. */
+/** A {@link Command} of any type. Has methods, since TypeScript checks parameter types of methods less strictly. */
 interface AnyCommand
   extends Pick<Command<unknown, AnyEvent>, 'tenantId' | 'cause' | 'priorAttempt' | 'isNew'> {
   readonly type: AnyStreamType;

@@ -185,7 +185,7 @@ export class StreamBatch extends WithDeps<StreamBatchDeps & { readonly group: Gr
 
   /**
    * Finds the events of an earlier try. Compares the actor too: callers without an idempotency key choose the causation
-   * id of their events, so it can equal the causation id of another actor's request.
+   * id of their events, and may choose the causation id of another actor's request.
    */
   async #appendedBefore(
     stream: string,

@@ -25,9 +25,7 @@ export interface StreamState<State = unknown> extends ChainLink {
 const PAGE = 1000;
 /** Fewest events between two snapshots of a stream: an uncached load reads about that many events after a snapshot. */
 const SNAPSHOT_EVERY = 100;
-/**
- * A snapshot is replaced only after one event per this many of its characters, so that large ones are rarely written.
- */
+/** A new snapshot needs one event per this many characters of the last one, so that large states are rarely written. */
 const SNAPSHOT_CHARS = 512;
 /** Events of the first read of a stream. A stream with fewer events has no snapshot. */
 const SHORT = 16;

@@ -51,7 +51,8 @@ const ENDLESS_QUANTUM: Quantum = {
 
 /**
  * Schedules the background work of tenants: deficit round robin over time spent, weighted by plan (decisions 37 and
- * 68). A slot is free after at most one quantum. Of tenants with equal weights, the one without open quanta gets it.
+ * 68). A slot becomes free after at most one quantum, and among tenants with equal weights goes first to a tenant
+ * without open quanta.
  */
 export class BackgroundScheduler {
   readonly #longestRead: () => number;

@@ -1,8 +1,6 @@
 import type { EventDefinition } from '../../../domain/core/event.ts';
 
-/**
- * An event that is not readable, whose type or version is unknown to this build, or whose data does not fit the schema.
- */
+/** A stored event that is not readable, has a type or version unknown to this build, or does not fit its schema. */
 export class UndecodableEvent extends Error {
   override readonly name = 'UndecodableEvent';
 }

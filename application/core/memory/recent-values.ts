@@ -1,6 +1,4 @@
-/**
- * Caches recent values in a young and an old map of at most `size` entries each. A full young map replaces the old one.
- */
+/** Caches recent values in a young and an old map, each of at most `size` entries. A full young map becomes the old. */
 export class RecentValues<V> {
   readonly #size: number;
   // One Map with a delete per insert rehashes often, and its discarded tables retain each other until a full

@@ -39,7 +39,7 @@ export class KeyRing {
   /** Keys created here that may not be on disk yet. */
   readonly #unsaved = new Map<string, WrappedKey>();
   /**
-   * Recently sealed texts by key id, since a new text is soon opened several times; used only while the key is cached.
+   * Recently sealed texts by key id, since new texts are soon opened several times; used only while the key is cached.
    */
   readonly #sealedTexts = new RecentValues<{ readonly sealed: string; readonly text: string }>(RECENT_TEXTS);
 
@@ -156,7 +156,7 @@ export class KeyRing {
       if (slot === undefined) single.push(id);
       else paged.push({ id, slot });
     }
-    // A key that was cached during the read stays, above all a key that was destroyed during the read.
+    // Does not replace entries cached during the read, above all the entry of a key destroyed during the read.
     if (paged.length > 0) {
       const keys = await this.#pages.load(paged.map(({ slot }) => slot));
       paged.forEach(({ id }, index) => {

@@ -64,7 +64,7 @@ export class ReadModels {
     this.#hasNoWorker = isMissing;
   }
 
-  /** Sets the log's end at the start of this process: reads wait for it, since others may have answered writes. */
+  /** Sets the log's end at this process's start. Reads wait for it, since other processes may have answered writes. */
   startsAt(end: Position | undefined): void {
     this.#floor = end;
   }

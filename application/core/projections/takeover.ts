@@ -85,10 +85,7 @@ export class Takeover {
       .filter((tag) => parseTag(tag).version === version);
   }
 
-  /**
-   * The newest generation of this build's version, kept for nodes of this build while a newer one answers (decision
-   * 52).
-   */
+  /** This build's newest generation, for the nodes of this build while a newer build is active (decision 52). */
   async #ownFormer(): Promise<string[]> {
     const own = await newestOf(this.#deps.store, this.#projection);
     return own === undefined ? [] : [own];
@@ -158,9 +155,7 @@ export class Takeover {
     if (!signal.aborted) await this.#drop(generation);
   }
 
-  /**
-   * Drops former generations that no process has folded for `formerMs`, also if the process that replaced them ended.
-   */
+  /** Drops former generations that no process has folded for `formerMs`, also those that an ended process left. */
   async clean(): Promise<void> {
     const { store, formerMs = FORMER_MS } = this.#deps;
     const { name: projection, version } = this.#projection;

@@ -49,7 +49,9 @@ export const holdLease = async (
   }
 };
 
-/** Runs work under a lease that was just taken: renews the lease, aborts the work when it is lost, and releases it. */
+/**
+ * Runs work under a lease that was just taken. Renews it, aborts the work if it is lost, and releases it at the end.
+ */
 export const whileRenewed = async (
   lease: Lease,
   { store, owner, ttlMs }: LeaseOptions,

@@ -75,7 +75,7 @@ export class LiveFeed {
     return this.#position.value;
   }
 
-  /** Whether everything up to `position` was delivered, so that no cached state is older. */
+  /** Whether all events up to `position` were delivered, so that no cached state lacks one of them. */
   hasReached(position: Position): boolean {
     return this.position !== undefined && this.position >= position;
   }

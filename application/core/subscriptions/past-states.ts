@@ -17,9 +17,7 @@ export class PastStates<S, E extends AnyEvent> {
   /** States before the next event of the log. */
   readonly #cache = new Map<string, S>();
 
-  /**
-   * @param types event types that change the state; the subscriber passes each event of these types to {@link evolve}
-   */
+  /** @param types event types that change the state; the subscriber passes all their events to {@link evolve} */
   constructor(
     type: StreamType<S, E>,
     types: readonly string[],
@@ -47,7 +45,7 @@ export class PastStates<S, E extends AnyEvent> {
   }
 
   /**
-   * The state just before the event at `position`. Reads the stream once; {@link evolve} then keeps the state current.
+   * The state just before the event at `position`. Reads a stream once; {@link evolve} then keeps the state current.
    */
   before(stream: string, position: Position): S | Promise<S> {
     const known = this.#cache.get(stream);

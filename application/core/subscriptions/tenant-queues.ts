@@ -128,7 +128,7 @@ export class TenantQueues {
   }
 
   /**
-   * Waits up to `MAX_SETTLE_MS` while a queue is more than half full: events that a full queue drops are read twice.
+   * Waits up to `MAX_SETTLE_MS` while a queue is more than half full: events that a full queue drops are read again.
    */
   async settled(): Promise<void> {
     const { ofTenant } = this.#deps.room;
