@@ -11,7 +11,7 @@ import { WithDeps } from '../core/with-deps.ts';
 
 /**
  * Looks up users and tenants in their folded streams, not in a read model, so that changes take effect at once.
- * While a stream is cached, only the methods `fresh…` read the store.
+ * While a stream is cached, only the methods `fresh…` and `extensionWhere` may read it from the store.
  */
 export class Directory extends WithDeps<{ readonly streams: Streams; readonly keys: KeyRing }> {
   /** The tenant if its stream is cached; `unknown` when it must be loaded. */
