@@ -34,7 +34,7 @@ import { subscriptionEvents } from './webhooks/subscription.ts';
 import { linkEvents } from './workflow/link.ts';
 import { workflowEvents } from './workflow/workflow.ts';
 
-/** Every event type that the product stores; the codec knows no other. */
+/** Every event type that the product stores; the codec knows only these types. */
 export const catalogue: readonly EventDefinition[] = [
   ...tenantEvents,
   ...platformAdminEvents,

@@ -1,6 +1,6 @@
 import type { FrozenInvoice } from '../../domain/billing/shapes.ts';
 
-/** The live invoices of partners: all except void ones. Statements do not bill their usage again. */
+/** The live (not void) invoices of partners. Statements do not bill the usage of a live invoice again. */
 export interface InvoiceBook {
   /** Live invoices of one customer, also after the customer's hand-over to another partner. */
   live(partnerId: string, customerId: string): Promise<readonly FrozenInvoice[]>;

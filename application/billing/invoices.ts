@@ -25,7 +25,7 @@ import type { Statements } from './statements.ts';
 
 export type InvoiceNow = Written<{ readonly invoice: Invoice }>;
 
-/** Finds the customer of a partner's invoice; undefined for an unknown invoice or another partner's. */
+/** Finds the customer of a partner's invoice; undefined for an unknown invoice or an invoice of another partner. */
 export type CustomerOfInvoice = (partnerId: string, invoiceId: string) => Promise<string | undefined>;
 
 /** Use cases on invoices (decisions, section 10); the partner comes from the credential. */
@@ -85,7 +85,7 @@ export class Invoices extends WithDeps<{
 
   /**
    * Stores the intent, then calls the upstream once.
-   * @returns the issued invoice, or the still issuing one when the upstream gave no answer
+   * @returns the issued invoice, or, when the upstream gave no answer, the invoice in state `issuing`
    * @throws `not_found`, `invoice_locked` for a void invoice, `upstream_refused`
    */
   async issue(partnerId: string, invoiceId: string, context: RequestContext): Promise<InvoiceNow> {

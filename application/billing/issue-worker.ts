@@ -11,7 +11,7 @@ export interface Pending extends Issuing {
 
 export interface IssueWorkerDeps {
   readonly issuing: Pick<InvoiceIssuing, 'attempt'>;
-  /** Issuing invoices of all partners, oldest first. */
+  /** Lists the invoices in state `issuing` of all partners, oldest first. */
   readonly pending: () => AsyncIterable<Pending>;
   readonly clock: Clock;
   readonly logger: Logger;

@@ -126,7 +126,7 @@ export class InvoiceIssuing extends WithDeps<{
       if (signal.aborted) return undefined;
       throw error;
     });
-    // No answer because of an abort: another node, or the next start of this one, continues.
+    // No answer because of an abort: another node, or this node after its next start, continues.
     if (answer === undefined) return 'waiting';
     switch (answer.kind) {
       case 'accepted':

@@ -60,7 +60,7 @@ export class Statements extends WithDeps<{
 }> {
   /**
    * Statements of all customers, oldest first, then of former customers with a tenure or an invoice in the window.
-   * Invoices in a currency other than the card's have a separate statement.
+   * Invoices in a currency other than the rate card's currency have a separate statement.
    */
   async statements(partnerId: string, window: Window): Promise<readonly Statement[]> {
     return (await this.#parts(partnerId, window)).map(({ statement }) => statement);
@@ -153,7 +153,7 @@ export class Statements extends WithDeps<{
     return parts;
   }
 
-  /** Includes customers with an invoice whose own window begins in this one, for their late usage. */
+  /** Also includes customers with an invoice whose window begins in `window`: such customers may have late usage. */
   async #customersIn(
     partnerId: string,
     window: Window,

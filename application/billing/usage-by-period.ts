@@ -33,7 +33,7 @@ export class UsageByPeriod {
   #at(at: string) {
     const next = this.#after(at);
     const cut = this.#cuts[next - 1];
-    // Usage before the first cut or after the last one is not counted.
+    // Usage before the first cut, and usage at or after the last cut, is not counted.
     if (cut === undefined || next === this.#cuts.length) return undefined;
     const month = monthStart(at);
     // A period begins at the cut or at the start of the month, whichever is later.

@@ -3,7 +3,7 @@ import { monotonic, pause } from '../core/runtime/timers.ts';
 import { latest, type Position } from '../ports/event-store.ts';
 import type { SettledRow } from './row.ts';
 
-/** Load of requests that run beside a commit. */
+/** Load of requests that run at the same time as a commit. */
 export type ForegroundLoad = Pick<ReadModels, 'requestCount' | 'longestWait' | 'reachesWithin'>;
 
 /** Requests per second above which the foreground is busy, and the interval (ms) of measuring them. */

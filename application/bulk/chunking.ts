@@ -1,9 +1,9 @@
-/** Most bytes of a chunk, which is stored in one event. */
+/** Maximum bytes of a chunk of several items; one event stores one chunk. */
 const MAX_BYTES = 192 * 1024;
 
 /**
  * Splits a list into chunks that fit into one event each.
- * @param most items per chunk
+ * @param most maximum number of items per chunk
  * @param sizeOf an item's bytes as JSON, exact or too high
  */
 export const chunked = function* <T>(

@@ -114,8 +114,8 @@ export class BulkRunner extends WithDeps<
 }
 
 /**
- * Commits a session: starts a run, reads the frozen rows, applies those without a result, records their results, and
- * ends the session. Any process can run it again after a crash (decision 15).
+ * Commits a session: starts a run, reads the frozen rows, applies the rows that have no result, records the results,
+ * and ends the session. After a crash, any process can call this function again (decision 15).
  * @returns true when the session has ended
  * @throws {TakenOver} when another run has started, {Interrupted}, {OutOfReach}
  */

@@ -22,13 +22,13 @@ export interface Referrers {
   of(tenantId: string, recordId: string): AsyncIterable<{ readonly id: string }>;
 }
 
-/** Prefix of the ids of a session's deletions: the deletion id of a deleted record tells its session. */
+/** Prefix of the ids of a session's deletions: a record's deletion id shows which session deleted the record. */
 export const deletionPrefix = (sessionId: string): string => `bulk:${sessionId}:`;
 
 export const isDeletionOf = (sessionId: string, deletionId: string): boolean =>
   deletionId.startsWith(deletionPrefix(sessionId));
 
-/** A record to delete, with the records that its deletion would delete or clear, or that prevent it. */
+/** A record to delete, the records that its deletion would delete or clear, and the records that prevent it. */
 interface Candidate {
   readonly rootId: string;
   /** Entity names by record id, the root included. */
@@ -72,7 +72,7 @@ export class DeletionPlan extends WithDeps<PlanFacts> {
       : this.#waiting.get(rootId)?.blockers.find(({ referrerId }) => !this.#removed.has(referrerId));
   }
 
-  /** Counts deleted and cleared records other than the selected ones. */
+  /** Counts the deleted records that are not selected, and the cleared records. */
   summary(selected: ReadonlySet<string>): Cascade {
     return cascadeOf(this.#removed, this.#cleared, selected);
   }
@@ -151,8 +151,8 @@ export class DeletionPlan extends WithDeps<PlanFacts> {
 const PAGE = 1000;
 
 /**
- * Counts records that the deletions of a session deleted or cleared, without the session's rows; undefined if the
- * operation is no deletion. Reads the log, so that the count does not depend on the number of runs.
+ * Counts the records outside the session's rows that the session deleted, and the records in which it cleared
+ * references; undefined if the operation is no deletion. Reads the log, so that the number of runs does not matter.
  */
 export const countCascade = async (
   deps: { readonly events: EventStore; readonly codec: EventCodec; readonly referrers: Referrers },
@@ -191,7 +191,7 @@ export const countCascade = async (
   return cascadeOf(deleted, cleared, new Set(rows));
 };
 
-/** @param deleted entity names by record id, as in `cleared` */
+/** `deleted` and `cleared` hold entity names by record id. */
 const cascadeOf = (
   deleted: ReadonlyMap<string, string>,
   cleared: ReadonlyMap<string, string>,

@@ -52,7 +52,7 @@ export const readFrozen = async (
   return { rows, isDone, cause: { actor, impersonatedBy, correlationId, causationId }, since };
 };
 
-/** All row errors in the order of the preview: those of the commit if it has ended, otherwise those of the preview. */
+/** All row errors in the order of the rows: the commit's errors if it has ended, otherwise the preview's errors. */
 export const readErrors = async (
   log: EventSource,
   tenantId: string,

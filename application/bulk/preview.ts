@@ -23,10 +23,10 @@ import { DeletionPlan, NO_CASCADE, type Referrers } from './deletions.ts';
 import { type Asked, type DryRun, dryRun, sampleOf } from './dry-run.ts';
 import { stateOf } from './row.ts';
 
-/** Rows whose states are read from the store together. */
+/** Number of rows whose states are read from the store together. */
 const READ_TOGETHER = 64;
 const SAMPLES = 20;
-/** Most bytes of all samples as JSON; further samples are left out. */
+/** Maximum bytes of all samples as JSON; further samples are left out. */
 const SAMPLE_BYTES = 128 * 1024;
 
 const SUCCEEDS = 0;
@@ -58,7 +58,10 @@ export class BulkPreviews extends WithDeps<{
   readonly referrers: Referrers;
   readonly ids: Ids;
 }> {
-  /** @param rows distinct record ids @throws `conflict` during a change of the entity's schema */
+  /**
+   * @param rows distinct record ids
+   * @throws `conflict` during a change of the entity's schema, or when another try of the request has taken over
+   */
   async make(
     tenantId: string,
     begun: Omit<NewSession, 'attempt'>,

@@ -29,10 +29,10 @@ type Loaded = Pick<StreamState<RecordState>, 'state' | 'position'>;
 type Params = Exclude<OpParams, { kind: 'edit' }>;
 
 const SUCCEEDED: RowResult = { kind: 'succeeded' };
-/** Tries without a pause of a row that loses races; after them the retry policy applies. */
+/** A row that loses races is tried this often without a pause; then the retry policy applies. */
 const RACES = 5;
 
-/** Deletes or transitions rows, each by a command of its own, since these wait for read models and guards. */
+/** Deletes or transitions rows, each by a separate command, since the commands wait for read models and guards. */
 export class RowCommands extends RowOperation<Params> {
   /** For a deletion that the session started, completes it first. */
   override async isDone(recordId: string): Promise<boolean> {

@@ -20,7 +20,7 @@ import { RowQueue } from './row-queue.ts';
 export interface RowLoopDeps extends RowDeps {
   /** Load of requests, which have priority over a commit. */
   readonly foreground: ForegroundLoad;
-  /** Each batch of rows takes a quantum of its tenant. */
+  /** Each batch of rows runs in a quantum of the session's tenant. */
   readonly scheduler: BackgroundScheduler;
   readonly logger: Logger;
   /** Rows processed at the same time. */

@@ -14,7 +14,7 @@ export class RowQueue {
   #postponed: number[] = [];
   #index: ReadonlyMap<string, number> | undefined;
   #underWay = 0;
-  /** Counts deleted rows, each of which may allow the deletion of others. */
+  /** Counts deleted rows, each of which may allow the deletion of other rows. */
   #deleted = 0;
   /** `#deleted` at the start of the latest round. */
   #deletedBefore = -1;

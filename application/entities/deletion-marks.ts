@@ -7,7 +7,7 @@ import { latest, type Position } from '../ports/event-store.ts';
 import type { RecordLinks } from './record-links.ts';
 import type { Schemas } from './schemas.ts';
 
-/** A record with references to others, from the read model. */
+/** A record of the read model that refers to other records. */
 export interface Referrer {
   readonly id: string;
   readonly entity_name: string;
@@ -17,7 +17,7 @@ export interface Referrer {
 /** Finds records in the read model, once it has folded the log up to a position. */
 export interface RecordFinder {
   /**
-   * Waits for `position`; undefined stands for the last position that callers were answered for.
+   * Waits until the read model has folded `position`; undefined means the last position that was answered to a caller.
    * @throws `read_model_behind`
    */
   readTo(tenantId: string, position: Position | undefined): Promise<void>;
@@ -87,7 +87,10 @@ export class DeletionMarks extends WithDeps<{
     );
   }
 
-  /** Marks a referrer that is deleted too; returns a blocker if it must stay, undefined if its reference is cleared. */
+  /**
+   * Marks a referrer that is deleted too. Returns a blocker for a referrer that must stay; undefined for a referrer
+   * whose reference is to be cleared or no longer exists.
+   */
   async #visit(
     tenantId: string,
     id: string,
@@ -142,10 +145,10 @@ export class DeletionMarks extends WithDeps<{
   }
 }
 
-/** Streams written at the same time. */
+/** Number of items that {@link each} runs at the same time. */
 const WIDTH = 16;
 
-/** Calls `run` for all items, in batches of 16. Rejects with a batch's first error after its other items have ended. */
+/** Calls `run` for all items, in batches of 16. When an item fails, rejects after all items of the batch have ended. */
 export const each = async <T>(items: AsyncIterable<T>, run: (item: T) => Promise<void>): Promise<void> => {
   let batch: T[] = [];
   const flush = async (): Promise<void> => {

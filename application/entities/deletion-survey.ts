@@ -16,8 +16,8 @@ interface DeletionSurvey {
 type Fate = 'cascade' | 'restrict' | 'clear';
 
 /**
- * Only reads, so that the result may be outdated by concurrent writes.
- * @param most limit of referrers to read
+ * Writes nothing; concurrent writes may make the result outdated.
+ * @param most maximum number of referrers to read
  */
 export const surveyDeletion = async (
   { finder, schemas }: { readonly finder: RecordFinder; readonly schemas: Schemas },
@@ -35,7 +35,7 @@ export const surveyDeletion = async (
     return { deleted, cleared, blockers: standing, isWhole };
   };
 
-  /** The strongest rule of the fields by which a record refers to another. */
+  /** The strongest rule (cascade, restrict, clear) among the fields by which a referrer points to the target. */
   const fateOf = async (
     { entity_name: entityName, values }: Referrer,
     targetId: string,
@@ -51,7 +51,7 @@ export const surveyDeletion = async (
     return undefined;
   };
 
-  // Includes all writes that callers were answered for.
+  // Waits until the read model includes all writes that were answered to callers.
   await finder.readTo(tenantId, undefined);
   let level = [rootId];
   while (level.length > 0) {

@@ -50,7 +50,7 @@ export class Deletions extends WithDeps<{
   readonly finder: RecordFinder;
   /** Called with a position that the caller's next reads must include, even when the answer is an error. */
   readonly answered: (tenantId: string, position: Position) => void;
-  /** Most referrers surveyed before a deletion starts; default 200. */
+  /** Maximum number of referrers surveyed before a deletion starts; default 200. */
   readonly surveyed?: number;
   readonly clock: Clock;
   /** How long (ms) to wait for another process that works on a deletion; default 3 s. */
@@ -177,7 +177,10 @@ export class Deletions extends WithDeps<{
     return latest(last, finished.position);
   }
 
-  /** Refuses a deletion of few records that another record prevents, before it marks and thereby hides any record. */
+  /**
+   * Refuses a blocked deletion before any record is marked and thereby hidden. A deletion with more referrers than the
+   * survey's limit is checked only while it marks.
+   */
   async #refuseEarly(
     tenantId: string,
     entityName: string,
@@ -208,8 +211,8 @@ export class Deletions extends WithDeps<{
   }
 
   /**
-   * Whether an attempt is still undecided after `waitMs`. Another process gets this time to decide it, since concurrent
-   * marking for one attempt would conflict.
+   * Whether an attempt is still undecided `waitMs` after its start. Another process gets this time to decide, since
+   * two processes that mark for one attempt would conflict.
    */
   async #isLeftUndecided(tenantId: string, { deletionId, rootId }: Attempt): Promise<boolean> {
     const since = monotonic();

@@ -24,7 +24,7 @@ import type { Ids } from '../ports/clock.ts';
 
 /** Number of open registrations of a target at which the next writer cleans up. */
 const MAX_PENDING = 256;
-/** A writer that has not written after this long (ms) is barred. */
+/** An unused registration that is this much older (ms) than the target's newest registration is barred in a cleanup. */
 const STALE_MS = 60_000;
 
 interface Writer {
@@ -128,7 +128,7 @@ export class RecordLinks extends WithDeps<{
     if (done.length > 0) await this.release(tenantId, targetId, done, cause);
   }
 
-  /** Executes with a derived causation id, so that a retried request does not take these events for its own. */
+  /** Uses a derived causation id, so that a retry of the request does not return these events as its result. */
   #on(tenantId: string, id: string, cause: Cause, decide: (state: RecordState) => readonly RecordEvent[]) {
     const causationId = uuidFromName(`links\n${cause.causationId}`);
     return this.on(tenantId, id, { ...cause, causationId }, decide);
@@ -146,7 +146,7 @@ export class LinksChanged extends Error {
 
 /** The targets of the references of one write. */
 export class LinkSession extends WithDeps<{ readonly links: RecordLinks; readonly writer: Writer }> {
-  /** By field and id: the registration, and whether the target exists. */
+  /** The registration, and whether the target exists, by field and target id. */
   readonly #found = new Map<
     string,
     { readonly registration: string | undefined; readonly exists: boolean }

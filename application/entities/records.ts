@@ -38,7 +38,7 @@ interface WrittenRecord {
 
 type Schema = Awaited<ReturnType<Schemas['requireLatest']>>;
 
-/** Tries of a write whose links change while they are looked up. */
+/** Maximum number of tries of a write whose links change while they are looked up. */
 const TRIES = 5;
 
 /** Use cases on records (decisions, section 6); requests, forms and bulk operations all write through this class. */
@@ -83,7 +83,7 @@ export class Records extends WithDeps<{
     );
   }
 
-  /** The events that an update would append; writes and registers nothing. @throws as {@link update} */
+  /** The events that an update would append; writes and registers nothing. @throws the errors of {@link update} */
   async preview(
     tenantId: string,
     entityName: string,
@@ -116,7 +116,7 @@ export class Records extends WithDeps<{
       readonly entityName: string;
       readonly id: string;
       readonly context: RequestContext;
-      /** The record's values before an update; undefined for a new record, which may start a job. */
+      /** Gives the record's values before an update; undefined for a new record, which may start a job. */
       readonly before?: (state: RecordState) => LiveRecord['values'];
       readonly input: Input;
     },
@@ -175,8 +175,8 @@ export class Records extends WithDeps<{
   }
 
   /**
-   * Resolves the input by the cached schema, which the decision compares with the stored one. Wrong types are resolved
-   * again by the stored schema, so that an outdated schema refuses nothing.
+   * Resolves the input by the cached schema; the decision later compares this schema with the stored schema. Input with
+   * wrong types is resolved again by the stored schema, so that an outdated schema refuses nothing.
    */
   async #resolved(
     tenantId: string,

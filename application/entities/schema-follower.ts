@@ -10,7 +10,7 @@ import type { Clock } from '../ports/clock.ts';
 import { newJob, type PublishedWorkflows } from '../workflow/workflow-uses.ts';
 import { type Schemas, writersOf } from './schemas.ts';
 
-/** All records of an entity, those being deleted included, up to the present end of the log. */
+/** All records of an entity, including records that are being deleted, up to the present end of the log. */
 type AllRecords = (
   tenantId: string,
   entityName: string,

@@ -152,9 +152,9 @@ export class Schemas extends WithDeps<{
   }
 
   /**
-   * Checks the stored records once all writers that started before the proposal have ended, since later writers know
-   * it. Then applies or refuses the proposal.
-   * @param wanted the proposed change; if it is in effect already, another process has settled it
+   * Waits until all writers that started before the proposal have ended (later writers know the proposal). Then checks
+   * the stored records, and applies or refuses the proposal.
+   * @param wanted the proposed change; if it is in effect already, another process has settled the proposal
    */
   async #settle(
     tenantId: string,
@@ -207,7 +207,7 @@ export class Schemas extends WithDeps<{
     return state.exists ? state : this.findLatest(tenantId, name);
   }
 
-  /** The cached fields, in order; none for an unknown name. */
+  /** The cached fields, in order; an empty list for an unknown name. */
   async fieldsOf(tenantId: string, name: string): Promise<EntitySchema['fields']> {
     return (await this.cached(tenantId, name))?.fields ?? [];
   }

@@ -62,7 +62,7 @@ export class Files extends WithDeps<{
 
   /**
    * Attaches an upload to a record.
-   * @throws `not_found`, after removing the upload
+   * @throws `not_found`, after removing the upload; `conflict` when the file was deleted meanwhile
    */
   async attach(
     tenantId: string,
@@ -74,7 +74,7 @@ export class Files extends WithDeps<{
       await this.drop(tenantId, upload.id);
       throw notFound();
     }
-    // A retried keyed request must find the file of its first try, so its id comes from the key.
+    // A retried keyed request must find the file of its first try, so the file's id comes from the key.
     const id = context.priorAttempt === undefined ? upload.id : context.newId();
     if (id !== upload.id) await this.deps.blobs.move({ tenantId, id: upload.id }, id);
     const facts: FileFacts = {
@@ -90,7 +90,7 @@ export class Files extends WithDeps<{
     const { events, state, position } = await this.deps.streams
       .of(fileStream, tenantId, id)
       .execute(context, (current) => attachFile(current, facts));
-    // The file was deleted between the tries, and this try stored its bytes again.
+    // The file was deleted between the tries, and this try has stored the file's bytes again.
     if (state.status === 'deleted') await this.deps.blobs.delete({ tenantId, id });
     const [event] = events;
     const uploaded = event === undefined ? undefined : dataOf(FileUploaded, event);

@@ -49,8 +49,8 @@ type Created = AnyEvent & Pick<Cause, 'actor' | 'correlationId' | 'causationId'>
 
 /**
  * Submissions of public forms (decisions, section 6, Form). The record is created first, with form and submission as
- * its cause; the submission's own event derives from the record's event, here or in {@link complete}. Both events are
- * appended before the answer.
+ * its cause; then {@link complete} derives the submission's own event from the record's event. Both events are appended
+ * before the answer.
  */
 export class FormSubmissions extends WithDeps<{
   readonly streams: Streams;
@@ -60,7 +60,7 @@ export class FormSubmissions extends WithDeps<{
   readonly ids: Ids;
 }> {
   /**
-   * A repeat with the same `submissionId` has no effect, whatever the values.
+   * A repeat with the same submission id has no effect, even with other values.
    * @throws `validation_failed`, `constraint_violated`, `payload_too_large`, `conflict`
    */
   async submit(

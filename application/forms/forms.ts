@@ -30,7 +30,7 @@ import type { Directory } from '../identity/directory.ts';
 import type { Position } from '../ports/event-store.ts';
 import type { FormSlugs } from './form-slugs.ts';
 
-/** A field as given by the caller; its label defaults to that of the entity's field. */
+/** A field as given by the caller; the default label is the label of the entity's field. */
 interface GivenField {
   readonly field_key: string;
   readonly label?: string | undefined;
@@ -128,8 +128,8 @@ export class Forms extends WithDeps<{
   }
 
   /**
-   * Publishes a form; reopens an archived one, has no effect on a published one.
-   * @throws `not_found`, `constraint_violated` when no submission could become a record
+   * Publishes a draft or an archived form; has no effect on a published form.
+   * @throws `not_found`, `constraint_violated` when a field does not fit the entity or a required field is missing
    */
   async publish(tenantId: string, id: string, context: RequestContext): Promise<WrittenForm> {
     return written(
@@ -193,7 +193,7 @@ export class Forms extends WithDeps<{
     return { slug, title, entityName, fields };
   }
 
-  /** A published form must have all fields that the entity requires; a draft need not. */
+  /** A published form must have all fields that the entity requires; a draft and an archived form need not. */
   async #checked(
     tenantId: string,
     given: GivenForm,

@@ -26,7 +26,7 @@ export type AccountOutcome = Written<{ readonly account: Account }>;
 /** The chart of accounts and the lock of the ledger (decisions, section 9). */
 export class ChartOfAccounts extends WithDeps<{ streams: Streams }> {
   /**
-   * @param plan the tenant's plan, which limits the number of accounts; undefined without a limit
+   * @param plan the tenant's plan, which limits the number of accounts; undefined means no limit
    * @throws `already_exists`, `quota_exceeded`
    */
   async openAccount(

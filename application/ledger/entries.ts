@@ -53,7 +53,7 @@ export class Entries extends WithDeps<{
 }> {
   /**
    * @throws `validation_failed` for invalid amounts or a wrong number of lines; `mixed_currency`, `unknown_account`,
-   * `account_inactive`, `unbalanced`
+   * `account_inactive`, `unbalanced`, `payload_too_large`
    */
   async draft(
     tenantId: string,
@@ -96,7 +96,7 @@ export class Entries extends WithDeps<{
       const outcome = await this.#stream(tenantId, entryId).execute(context, (state) => {
         const draft = requireDraft(state);
         if (givenLines !== undefined) {
-          // The entry has become a draft again since it was loaded: the next round checks its lines.
+          // The entry has become a draft again since it was loaded: the next round checks the given lines.
           if (lines === undefined) throw new PostingInProgress();
           requireCurrency(givenLines, currency ?? draft.content.currency);
         }
@@ -118,7 +118,7 @@ export class Entries extends WithDeps<{
   /**
    * Drafts an entry with a derived id, once.
    * @returns undefined when the entry was recorded before
-   * @throws as {@link draft}
+   * @throws the errors of {@link draft}
    */
   async draftOnce(
     tenantId: string,
@@ -144,7 +144,7 @@ export class Entries extends WithDeps<{
 
   /**
    * Fills in currency and memo, replaces account codes by the chart's spelling, and checks that the sides balance.
-   * @throws as {@link draft}
+   * @throws the errors of {@link draft} except `payload_too_large`
    */
   async checkedContent(tenantId: string, given: GivenEntry): Promise<Content> {
     const checked = checkedLines(given.lines);

@@ -90,8 +90,8 @@ export class PostingProcess extends WithDeps<{
   /**
    * Posts an entry with a derived id, once: its draft if there is one, otherwise a new entry.
    * @returns undefined when the entry was posted before
-   * @throws `validation_failed`; after discarding the draft: `unbalanced`, `unknown_account`, `account_inactive`,
-   * `period_locked`
+   * @throws `validation_failed`, `payload_too_large`; `unbalanced`, `unknown_account`, `account_inactive` or
+   * `period_locked`, each after an existing draft was discarded
    */
   async postOnce(
     tenantId: string,
@@ -178,7 +178,7 @@ export class PostingProcess extends WithDeps<{
     return (await this.deps.streams.of(entryStream, tenantId, entryId).load()).state;
   }
 
-  /** @returns the journal's revision, and the lines as it would post them. @throws as {@link checkPosting} */
+  /** @returns the journal's revision, and the lines that it would post @throws the errors of {@link checkPosting} */
   #check(
     tenantId: string,
     posting: Pick<AnswerPosting, 'content' | 'reversalOf'> | undefined,
@@ -262,7 +262,7 @@ export class PostingProcess extends WithDeps<{
     return this.#step(tenantId, id, attempt.id, cause, (now) => closePosting(now, attempt.id, answer.event));
   }
 
-  /** The causation of later steps is the attempt, so that a retried request finds only its claim. */
+  /** The causation of later steps is the attempt, so that a retry of the request finds only the events of the claim. */
   async #step(
     tenantId: string,
     entryId: string,

@@ -81,7 +81,7 @@ export const rulePoster = (deps: {
 
   const applicable = async (event: LoggedEvent, kind: string, tenantId: string): Promise<PostingRule[]> => {
     const stream = streamName(tenantId, postingRulesStream.category, POSTING_RULES);
-    // Events are read in order within a tenant only, so a partner's invoice needs its home tenant's rules from the log.
+    // Events come in order only within a tenant, so for a partner's invoice the home tenant's rules are read again.
     const isOwn = event.tenantId === tenantId;
     const { byId } = await (isOwn
       ? rules.before(stream, event.position)
@@ -105,7 +105,7 @@ export const rulePoster = (deps: {
     return found.map((rule) => ({ rule, event, source }));
   };
 
-  /** True for events of a tenant without an active rule. */
+  /** True for a source event if the cached rules of its tenant are all inactive. */
   const skips = (event: StoredEvent): boolean => {
     const tenantId = ruleTenantOf(event);
     if (tenantId === undefined) return false;

@@ -38,7 +38,7 @@ export interface RuleApplication {
 
 type RuleAndEvent = { readonly rule: Pick<PostingRule, 'id'>; readonly event: Pick<LoggedEvent, 'id'> };
 
-/** Ids derive from rule and event, which thus have at most one entry and one failure. */
+/** Ids derive from rule and event, so that a rule makes at most one entry and one failure for an event. */
 export const entryIdOf = ({ rule, event }: RuleAndEvent): string =>
   uuidFromName(`posting rule\n${rule.id}\n${event.id}`);
 const failureIdOf = ({ rule, event }: RuleAndEvent): string =>
@@ -46,7 +46,7 @@ const failureIdOf = ({ rule, event }: RuleAndEvent): string =>
 
 interface Options {
   readonly slot?: Slot | undefined;
-  /** Set when a person retries: also drafts an entry again that was discarded. */
+  /** Set when a person retries: a discarded entry is then drafted again. */
   readonly redraft?: boolean | undefined;
 }
 
@@ -67,7 +67,7 @@ export class RuleRunner extends WithDeps<{
 }> {
   /**
    * Makes the rule's entry, unless it exists or the rule does not match.
-   * @returns the refusal; undefined for none
+   * @returns the refusal; undefined when the rule was not refused
    * @throws {StoreUnavailable}, `unavailable`
    */
   async apply(
@@ -91,8 +91,8 @@ export class RuleRunner extends WithDeps<{
   }
 
   /**
-   * Applies a rule in the background, and records its failure or resolves an earlier one. Skips an application whose
-   * failure a person's retry has resolved, as that retry may have used a changed rule.
+   * Applies a rule in the background, and records its failure or resolves an earlier failure. Skips an application
+   * whose failure is already resolved by a person's retry, as that retry may have used a changed rule.
    */
   async run(application: RuleApplication, context: RequestContext, slot?: Slot): Promise<void> {
     if (await this.#isResolved(application)) return;

@@ -163,7 +163,10 @@ export class Messaging extends WithDeps<{
     return { message, position: outcome.position };
   }
 
-  /** Resolves when the text is erased; has no effect on a deleted message. @throws as {@link edit} */
+  /**
+   * Resolves when the text is erased; has no effect on a deleted message.
+   * @throws `not_found`, `not_a_participant`, `not_the_sender`
+   */
   async delete(
     tenantId: string,
     conversationId: string,
@@ -205,7 +208,7 @@ export class Messaging extends WithDeps<{
     return this.deps.streams.of(conversationStream, tenantId, conversationId);
   }
 
-  /** Users of the tenant that the text mentions; `active` ones are notified. */
+  /** Ids of the tenant's users that the text mentions: all in `known`, only active users in `active`. */
   async #mentions(tenantId: string, body: string): Promise<{ known: ReadonlySet<string>; active: string[] }> {
     const ids = mentionedIds(body);
     if (ids.length === 0) return { known: new Set(), active: [] };

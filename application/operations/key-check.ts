@@ -9,7 +9,7 @@ import type { Finding } from './log-check.ts';
 /** How long to wait (ms) for erasures at the end of the log, which are applied asynchronously. */
 const WAIT_MS = 5000;
 const ROUND_MS = 200;
-/** Ids of keys that only an erasure in the log destroys: those of texts and persons. */
+/** Ids of keys that only an erasure in the log destroys: keys of texts and persons. */
 const BY_FACTS = /^[^/]+\/(message|person)-/;
 
 /**

@@ -59,9 +59,9 @@ const QUIET_MS = 3000;
 const WAIT_MS = 60_000;
 
 /**
- * Folds a read model again from the log and compares it with the active one, document by document. The active one may
- * progress meanwhile: differing documents are compared again with both at one position. Holds only a few pages in
- * memory.
+ * Folds a read model again from the log and compares the result with the active generation, document by document. The
+ * active generation may progress meanwhile: differing documents are compared again with both at the same position.
+ * Holds only a few pages in memory.
  * @throws {Replaced} when another generation became active meanwhile
  */
 export const compareReadModel = async (projection: Projection, deps: ComparisonDeps): Promise<Compared> => {

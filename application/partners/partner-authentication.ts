@@ -60,8 +60,8 @@ export class PartnerAuthentication extends WithDeps<{
   }
 
   /**
-   * Exchanges an assertion for a token, once. Before the token is made, its use is appended to a stream that must be
-   * new, so that any node refuses a second use.
+   * Exchanges an assertion for a token, once. Before the token is made, the use of the assertion is appended to a
+   * stream that must be new, so that any node refuses a second use.
    * @throws `invalid_credential` for any fault of the assertion
    */
   async exchange(assertion: string, requestId: string): Promise<Written<{ token: string }>> {

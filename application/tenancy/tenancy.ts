@@ -54,7 +54,8 @@ export class Tenancy extends WithDeps<{
   /**
    * Creates a tenant. The first admin is part of the tenant's first event and is registered from that event: here, or
    * after a crash by a subscriber (application/identity/first-admin.ts).
-   * @throws `validation_failed` for an invalid id, `already_exists`, `constraint_violated` for an unknown partner
+   * @throws `validation_failed` for an invalid id or for `sso` without a secret, `already_exists`,
+   * `constraint_violated` for an unknown partner
    */
   async create(tenant: NewTenant, context: RequestContext): Promise<Written<{ tenant: ExistingTenant }>> {
     if (!isTenantId(tenant.id)) {
@@ -101,7 +102,7 @@ export class Tenancy extends WithDeps<{
   /**
    * Merges entitlements, replaces `sso`, then appoints `admin`.
    * @throws `not_found`, `constraint_violated` for an unknown partner, `validation_failed` for `sso` without a secret,
-   * `already_exists` and `invalid_transition` as {@link AdminAppointments.appoint}
+   * and the errors of {@link AdminAppointments.appoint}
    */
   async change(
     tenantId: string,

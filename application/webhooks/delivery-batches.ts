@@ -16,7 +16,7 @@ import type { EventStore, Position, StoredEvent } from '../ports/event-store.ts'
 import type { Logger } from '../ports/logger.ts';
 import { isWhole, partsOf } from './event-data.ts';
 
-/** The state of a delivery as just read, and those events of its body that were read with it. */
+/** The state of a delivery, and the events of its body that are in memory (maybe none). */
 interface LoadedDelivery {
   readonly loaded: StreamState<Delivery>;
   readonly body: readonly LoggedEvent[];
@@ -56,7 +56,7 @@ interface QueuedAttempt {
 const FRESH_MS = 500;
 /** Limit of characters read ahead for one worker; other deliveries are read when they are sent. */
 const MAX_AHEAD = 256 * 1024;
-/** Limit of characters read ahead for all workers, since with many workers most may wait long. */
+/** Limit of characters read ahead for all workers together, since many workers may have to wait long. */
 const MAX_TOTAL_AHEAD = 128 * MAX_AHEAD;
 /** Limit of workers that read ahead at the same time, since each read may return one oversized delivery. */
 const MAX_READERS = 16;
@@ -91,8 +91,8 @@ export class DeliveryBatches extends WithDeps<{
   #isDue = false;
 
   /**
-   * Reads deliveries in one query. Finds those with a single event that holds the whole body, as nearly all do; finds
-   * none when too much is held or being read. Clears the result after 500 ms.
+   * Reads uncached deliveries in one query. Returns the deliveries whose only event holds the whole body (this is true
+   * of nearly all); returns none while a limit of characters or of readers is reached. Clears the result after 500 ms.
    */
   async readAhead(tenantId: string, ids: readonly string[]): Promise<Map<string, FoundDelivery>> {
     const found = new Map<string, FoundDelivery>();
@@ -136,7 +136,7 @@ export class DeliveryBatches extends WithDeps<{
     return left;
   }
 
-  /** An event that cannot be decoded fails later, in its own attempt. */
+  /** Undefined for an event that cannot be decoded: the delivery's own attempt then fails. */
   #decoded(stored: StoredEvent): LoggedEvent | undefined {
     try {
       return this.deps.codec.decodeOnce(stored);
@@ -239,7 +239,7 @@ const commandOf = ({
 }: QueuedAttempt): StreamCommand<Delivery, ReturnType<typeof recordAttempt>[number]> => ({
   id: deliveryId,
   context: { cause },
-  // An earlier try may have been stored although its answer was lost.
+  // A retry loads the state again: the earlier try may have been stored although its answer was lost.
   loaded: tries === 1 ? loaded : undefined,
   decide: (state, at) => recordAttempt(state, record, at),
 });

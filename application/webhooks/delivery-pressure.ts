@@ -1,7 +1,7 @@
 import { pause } from '../core/runtime/timers.ts';
 import type { Clock } from '../ports/clock.ts';
 
-/** Since when (ms) the tenant's oldest webhook waits in one stage of delivery; undefined when no webhook waits. */
+/** Returns when (ms) the wait of the tenant's oldest webhook in a stage began; undefined when no webhook waits. */
 type WaitingSince = (tenantId: string) => number | undefined;
 
 /** Webhooks may wait this long (ms) before writes are delayed. */

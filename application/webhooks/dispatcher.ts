@@ -125,7 +125,7 @@ const reportWaiting = (
   metrics.pendingDeliveries(count, Math.max(0, clock.now() - dueAt) / 1000);
 };
 
-/** Events that give a worker deliveries, or end its work. */
+/** Events that add deliveries to a worker, or change whether the worker may send them. */
 const TYPES = [
   DeliveryScheduled,
   DeliveryReplayRequested,

@@ -28,22 +28,22 @@ const MAX_UNWAITED_MS = 1_000;
 const MAX_ENDED = 1_024;
 
 /**
- * Holds the deliveries of a queue: a page of waiting ones from the read model, and those under way. While more than a
- * page waits, it reads pages without waiting for the read model, and leaves out deliveries that it knows to have ended:
- * a wait after each attempt would make the read model fold in small steps. Only a page read after a wait can show that
- * the queue is empty.
+ * Holds the deliveries of a queue: a page of waiting deliveries from the read model, and the deliveries under way.
+ * While more than one page waits, pages are read without waiting for the read model, and ended deliveries are left out
+ * of them: a wait after each attempt would make the read model fold in small steps. Only a page that was read after a
+ * wait can show that the queue is empty.
  */
 export class EndpointQueue {
   readonly #name: QueueName;
   readonly #pending: PendingDeliveries;
-  /** Due times (ms) of the last page's deliveries, without those that were started. */
+  /** Due times (ms) of the last page's deliveries that were not started yet. */
   #waiting = new Map<string, number>();
-  /** Due times (ms) of started deliveries; undefined for those that the summary no longer counts. */
+  /** Due times (ms) of started deliveries; undefined for a delivery that the summary no longer counts. */
   readonly #underWay = new Map<string, number | undefined>();
   /** Ended deliveries that the read model may still return. */
   readonly #ended = new Set<string>();
   #isLong = false;
-  /** When the read model was last waited for (ms). */
+  /** Time (ms) of the last wait for the read model. */
   #waitedAt = Number.NEGATIVE_INFINITY;
 
   constructor(name: QueueName, pending: PendingDeliveries) {

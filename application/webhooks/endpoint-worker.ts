@@ -22,23 +22,23 @@ export interface EndpointWorkerDeps {
 const MAX_CALLS = 4;
 /** Limit of concurrent attempts, including delivered ones that are still being recorded. */
 const MAX_UNRECORDED = 16;
-/** Deliveries read together, shortly before they are sent. */
+/** Number of deliveries that are read together, shortly before they are sent. */
 const GROUP = 32;
 /** Longest sleep (ms) before the clock is read again. */
 const LONGEST_SLEEP_MS = 60_000;
 /** Pause (ms) of an attempt that found that its delivery must wait. */
 const MUST_WAIT_MS = 25;
 /**
- * After this many failed attempts in a row, further attempts are throttled, so that a dead endpoint with a long queue
- * does not load the server. A success ends the throttling.
+ * When more than this many attempts in a row have failed, attempts are throttled, so that a dead endpoint with a long
+ * queue does not load the server. A success ends the throttling.
  */
 const THROTTLED_AFTER = 8;
 const THROTTLE_STEP_MS = 20;
 const MAX_THROTTLE_MS = 160;
 
 /**
- * Sends the deliveries of one subscription: sleeps until a delivery is due or the worker is woken, without polling. Its
- * errors do not affect other workers.
+ * Sends the deliveries of one queue of a subscription: sleeps until a delivery is due or the worker is woken, without
+ * polling. An error in one worker does not affect other workers.
  */
 export class EndpointWorker {
   readonly queue: EndpointQueue;
@@ -50,7 +50,7 @@ export class EndpointWorker {
   readonly #calls: AbortSignal;
   readonly #maxCalls: number;
   #calling = 0;
-  /** Resolvers waiting for a call or an attempt to end. */
+  /** Resolvers of promises that wait until a call or an attempt ends. */
   #slotWaiters: (() => void)[] = [];
   /** Whether the due deliveries must be read again. */
   #isStale = false;
@@ -77,7 +77,7 @@ export class EndpointWorker {
     this.queue = new EndpointQueue(name, deps.pending);
   }
 
-  /** Since when (ms) the oldest delivery is due; undefined while the endpoint fails, and for an ordered queue. */
+  /** Due time (ms) of the oldest delivery; undefined for none, for an ordered queue, and while the endpoint fails. */
   waitingSinceOf(tenantId: string): number | undefined {
     if (tenantId !== this.#name.tenantId || this.#failures > 0 || this.#name.ordered) return undefined;
     const { dueAt } = this.queue.summary;
@@ -97,8 +97,8 @@ export class EndpointWorker {
   }
 
   /**
-   * Offers a new delivery with its event. If no other delivery waits, it is sent without a query of the read model,
-   * which would first have to fold that event.
+   * Offers a new delivery with its event. If no other delivery is due and a slot is free, sends the new delivery
+   * without a query of the read model, which would first have to fold that event.
    */
   offer(id: string, scheduledEvent: LoggedEvent): void {
     const { position } = scheduledEvent;

@@ -107,9 +107,9 @@ export const envelopeText = (envelope: {
     data: envelope.data,
   });
 
-/** Most bytes (as JSON) of a body that is stored plain. */
+/** Maximum size (bytes, as JSON) of a body that is stored uncompressed. */
 const PLAIN = 128 * 1024;
-/** Most characters of base64 in one part. */
+/** Maximum number of base64 characters in one part. */
 const PART = 300_000;
 
 /** The body as stored: plain, or compressed and split if long, so that each part fits into one event. */
@@ -121,7 +121,7 @@ export const storedBody = (body: string): Pick<ScheduleDelivery, 'encoding' | 'b
   return { encoding: 'deflate', bodyParts };
 };
 
-/** Number of events that hold the body, from the first one. */
+/** Number of events that hold the body, according to the first of them. */
 export const partsOf = (first: AnyEvent | undefined): number =>
   (first === undefined ? undefined : dataOf(DeliveryScheduled, first)?.parts) ?? 1;
 

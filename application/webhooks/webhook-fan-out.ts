@@ -36,8 +36,9 @@ export const WEBHOOK_FAN_OUT = 'webhook-fan-out';
 const CHANGES = [WebhookCreated, WebhookChanged, WebhookPaused, WebhookActivated, WebhookDeleted];
 
 /**
- * Schedules one delivery for each event and each subscription that was active and selected the event at its position
- * (specification, Webhook events, Sources). Ids derive from event and subscription, so that a repeat has no effect.
+ * Schedules one delivery for each event and each subscription that was active and selected such events when the event
+ * was appended (specification, Webhook events, Sources). Ids derive from event and subscription, so that a repeat has
+ * no effect.
  */
 export const webhookFanOut = (deps: {
   readonly streams: Streams;
@@ -85,7 +86,7 @@ export const webhookFanOut = (deps: {
     const ordered = await inSchemaOrder(event.tenantId, content);
     return wanted.map((subscription) => () => schedule(event, ordered, subscription));
   };
-  /** True for events of a tenant without an active subscription. */
+  /** True for an event to deliver if the cached subscriptions of its tenant are all inactive. */
   const skips = ({ type, stream }: StoredEvent): boolean => {
     if (history.types.includes(type)) return false;
     const known = history.cached(streamName(ownerOf(stream), subscriptionsStream.category, SUBSCRIPTIONS));

@@ -19,8 +19,8 @@ import type { StoredEvent } from '../ports/event-store.ts';
 import type { WebhookDeliveries } from './webhook-deliveries.ts';
 
 /**
- * Counts dead letters in log order; the tenth pauses the subscription (specification, Webhook subscription). Counts
- * carry the event's position, so that a repeat has no effect.
+ * Counts dead letters in log order; the tenth pauses the subscription (specification, Webhook subscription). Each count
+ * carries the position of its event, so that a repeat has no effect.
  */
 export const deadLetterCounter = (deps: { readonly streams: Streams }): Subscriber => {
   /** Tenants whose count this process has read since it took the lease; no other process counts meanwhile. */
@@ -91,7 +91,7 @@ export const deadLetterReplayer = (deps: { readonly webhookDeliveries: WebhookDe
   },
 });
 
-/** Destroys secrets of deleted subscriptions if the request crashed. */
+/** Destroys the secrets of deleted subscriptions, in case the request crashed before it destroyed them. */
 export const webhookSecretEraser = (deps: { readonly keys: KeyRing }): Subscriber => ({
   name: 'webhook-secret-eraser',
   types: [WebhookDeleted.type],

@@ -46,8 +46,8 @@ export class Webhooks extends WithDeps<{
   readonly graceMs: number;
 }> {
   /**
-   * @returns the secret, which is not shown again
-   * @throws `url_refused`, `plan_required`, `subscription_limit_reached`
+   * @returns the subscription, and its secret, which is not shown again
+   * @throws `validation_failed`, `url_refused`, `plan_required`, `subscription_limit_reached`
    */
   async create(
     tenantId: string,
@@ -92,7 +92,7 @@ export class Webhooks extends WithDeps<{
     return { ...this.#changed(outcome, id), secret: await this.#shown(made) };
   }
 
-  /** Resolves when the secret is destroyed; waiting deliveries are dropped. @throws `not_found` */
+  /** Resolves when the secret is destroyed; the dispatcher drops waiting deliveries later. @throws `not_found` */
   async delete(tenantId: string, id: string, context: RequestContext): Promise<Position | undefined> {
     const { position } = await this.#execute(tenantId, context, (state) => deleteSubscription(state, id));
     await this.deps.keys.destroy(webhookKeyId(tenantId, id));

@@ -146,7 +146,7 @@ export class Jobs extends WithDeps<{ streams: Streams; workflows: Workflows; clo
     return allowedEvents(shown, surroundings(found, actor, this.deps.clock.now()));
   }
 
-  /** The verdict on a transition, for previews. */
+  /** Checks a transition by cached fields; writes nothing. */
   async check(
     tenantId: string,
     state: RecordState,
@@ -165,8 +165,8 @@ export class Jobs extends WithDeps<{ streams: Streams; workflows: Workflows; clo
   }
 
   /**
-   * The job's version when the request arrives: its caller does not know later changes. Read from the store, since an
-   * old cached version would cause false conflicts.
+   * The job's version when the request arrives, because the caller cannot know later changes. Read from the store,
+   * since an old cached version would cause false conflicts.
    */
   async #versionNow(tenantId: string, jobId: string): Promise<number | undefined> {
     const { state } = await this.deps.streams.of(recordStream, tenantId, jobId).refresh();

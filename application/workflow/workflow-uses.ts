@@ -72,11 +72,11 @@ class NotAnnounced extends Error {
   }
 }
 
-/** Tries while the entity's workflow changes concurrently. */
+/** Maximum number of tries while the entity's workflow changes concurrently. */
 const TRIES = 5;
 
 /**
- * Puts changes of entities and the publishing of their workflows into one order, that of the workflow's stream
+ * Orders changes of entities and the publishing of their workflows by the order of events in the workflow's stream
  * (docs/decisions/0012-schema-changes-are-proposed.md).
  */
 export class WorkflowUses extends WithDeps<{ streams: Streams; workflows: PublishedWorkflows }> {

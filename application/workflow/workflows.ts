@@ -43,7 +43,7 @@ type EntitiesUsing = (tenantId: string, workflow: string) => Promise<readonly st
 
 type Changed = Written<{ readonly workflow: ExistingWorkflow }>;
 
-/** Most issues of one answer. */
+/** Maximum number of issues of one answer. */
 const MAX_ISSUES = 1000;
 /** How long (ms) publishing waits for announced changes of entities. */
 const WAIT_MS = 5000;
@@ -104,8 +104,8 @@ export class Workflows extends WithDeps<{
   }
 
   /**
-   * @param known entities that use the workflow, including those that its stream does not name, because they used it
-   * before announcements existed; undefined if not read, since there was nothing to publish
+   * @param known entities that use the workflow, from the read model: the stream does not name entities that already
+   * used the workflow before announcements existed. Undefined if there was nothing to publish, so that none were read
    */
   async #publish(
     tenantId: string,

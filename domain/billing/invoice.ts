@@ -7,7 +7,7 @@ import { type Content, contentSchema, type StatementLine, type Window, windowSch
 
 /**
  * The invoices of one customer of a partner (specification, Partner invoice; decisions, section 10), in the stream
- * `partner_<p>.invoices-<customer>`. One stream orders their windows, revisions and numbers.
+ * `partner_<p>.invoices-<customer>`. One stream holds them all, so that windows, revisions and numbers cannot conflict.
  */
 
 // Events
@@ -239,7 +239,7 @@ export const finishIssue = (
   });
 };
 
-/** Records the refusal of one attempt; no events when a later attempt is under way. */
+/** Records the refusal of one attempt; no events when this attempt is no longer under way. */
 export const refuseIssue = (
   state: InvoicesState,
   id: string,

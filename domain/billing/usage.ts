@@ -73,7 +73,7 @@ export const measure = (
   return { quantity, billable };
 };
 
-/** Subtracts what was billed before; never negative. */
+/** Subtracts usage that was billed before; the result is never negative. */
 export const less = (all: Measure, billed: Measure): Measure => {
   const quantity = Math.max(0, all.quantity - billed.quantity);
   return { quantity, billable: Math.min(quantity, Math.max(0, all.billable - billed.billable)) };

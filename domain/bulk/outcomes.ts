@@ -79,7 +79,7 @@ export const refusalOfError = (error: unknown): RowRefusal | undefined => {
   }
 };
 
-/** The row outcome of a refused transition; undefined for a lost race. */
+/** The row outcome of a refused transition; undefined for a lost race and for an unexpected state. */
 export const refusalOfTransition = (refused: Refusal): RowRefusal | undefined => {
   switch (refused.kind) {
     case 'no_transition':
@@ -101,7 +101,7 @@ export const refusalOfTransition = (refused: Refusal): RowRefusal | undefined =>
   }
 };
 
-/** The row outcome of a deletion that is restricted by a reference of a record outside the selection. */
+/** The row outcome of a deletion that is restricted by a reference of a record that is not deleted. */
 export const restricted = (referrer: {
   readonly referrerId: string;
   readonly entityName: string;

@@ -10,7 +10,7 @@ import type { BulkEvent, Cascade, OpParams, Selection } from './session-events.t
 
 /** Maximum number of rows of a selection. */
 export const MAX_ROWS = 100_000;
-/** Rows frozen by one event. */
+/** Maximum number of rows in one event. */
 export const CHUNK = 1_000;
 /** A commit of this number of rows or more is queued. */
 export const QUEUED_FROM = 1_000;

@@ -100,7 +100,7 @@ export const invalid = (issues: readonly FieldIssue[]): DomainError =>
     issues: issues.slice(0, MAX_ISSUES),
   });
 
-/** As {@link invalid}, with one issue. */
+/** A `validation_failed` with one issue. */
 export const invalidAt = (path: string, code: string, message: string): DomainError =>
   invalid([{ path, code, message }]);
 

@@ -5,7 +5,7 @@ export interface Owner<Field extends string = string> {
   readonly kind: 'person' | 'first_admin' | 'message' | 'webhook' | 'sso';
   /** The field that holds the owner's id. */
   readonly id: Field;
-  /** The field that holds the key's id, in events that have one. */
+  /** The field that holds the key's id, in events that have such a field. */
   readonly key?: Field;
 }
 
@@ -19,8 +19,8 @@ export interface EventDefinition<Type extends string = string, Schema extends z.
   readonly version: number;
   readonly schema: Schema;
   /**
-   * Fields with personal texts and their owners. The codec seals the texts when it encodes a new event; a stored event
-   * holds the sealed form.
+   * The fields that hold personal texts, each with the owner of its text. The codec seals the texts when it encodes a
+   * new event; a stored event holds the sealed form.
    */
   readonly personal: Readonly<Record<string, Owner>>;
   /** The personal fields that hold credentials: opened only for use, and never shown, not even to auditors. */
@@ -61,7 +61,7 @@ export const decided = <Type extends string, Schema extends z.ZodType>(
   data: z.output<Schema>,
 ): readonly [{ readonly type: Type; readonly data: z.output<Schema> }] => [{ type, data: compact(data) }];
 
-/** The members that are not undefined. */
+/** The values without the members that are undefined. */
 export const defined = <T extends object>(values: T) =>
   compact(values) as { [K in keyof T]?: Exclude<T[K], undefined> };
 
@@ -75,7 +75,7 @@ const compact = <T>(data: T): T => {
   return kept;
 };
 
-/** Metadata that `evolve` gets beside an event's data. */
+/** Metadata that `evolve` gets in addition to an event's data. */
 export interface EventMeta {
   /** `occurred_at` in ms; never decreases within a stream. */
   readonly at: number;

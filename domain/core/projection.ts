@@ -137,7 +137,7 @@ export interface PageQuery {
   readonly equals?: readonly Scalar[] | undefined;
   readonly range?: { gt?: Scalar; gte?: Scalar; lt?: Scalar; lte?: Scalar } | undefined;
   readonly order?: 'asc' | 'desc' | undefined;
-  /** A page also ends after about 1 MiB of documents, but not before its first document, with `next` set. */
+  /** Maximum number of rows. A page also ends after about 1 MiB of documents, with `next` set and at least one row. */
   readonly limit: number;
   readonly after?: PageEnd | undefined;
 }
@@ -162,7 +162,7 @@ export interface Page<D> {
 export interface DocumentSelection {
   readonly index: string;
   readonly equals?: readonly Scalar[] | undefined;
-  /** Default: all. */
+  /** Default: all documents of the range. */
   readonly filter?: Filter | undefined;
   /** ms; the value of `now()` in the filter. */
   readonly now: number;
@@ -171,7 +171,7 @@ export interface DocumentSelection {
 }
 
 export interface SearchQuery extends DocumentSelection {
-  /** Sorts by this field, then by id, which may scan the whole range. Default: the index's order. */
+  /** Sorts by this field, then by id; this may scan the whole range. Default: the index's order. */
   readonly sort?: SortField | undefined;
   /** Order of the index, when no `sort` is given. */
   readonly order?: 'asc' | 'desc' | undefined;

@@ -53,7 +53,7 @@ export const clearReferences = (state: RecordState, targetId: string): readonly 
   });
 };
 
-/** Whether a write has used the registration; only one write can use it. */
+/** Whether the field's present reference was written with this registration. */
 export const isUsed = (state: RecordState, { id, referrer }: Registration): boolean =>
   isPresent(state) && state.registrations[referrer.field_key] === id;
 
@@ -83,7 +83,7 @@ export const registerReference = (
   });
 };
 
-/** Drops registrations whose referrers are in the read model, or were never written. */
+/** Drops registrations whose referrers are written, deleted or barred, or whose write was refused. */
 export const releaseReferences = (state: RecordState, ids: readonly string[]): readonly RecordEvent[] => {
   if (!isPresent(state)) return [];
   const known = state.pending.filter(({ id }) => ids.includes(id)).map(({ id }) => id);
@@ -129,14 +129,14 @@ export const markForDeletion = (
   return decided(RecordDeletionStarted, { ...baseOf(state), deletion_id: deletionId, cascade_of: rootId });
 };
 
-/** Restores a marked record; no events when another attempt has marked it. */
+/** Restores a marked record; no events for a record that this deletion has not marked. */
 export const abandonDeletion = (state: RecordState, deletionId: string): readonly RecordEvent[] => {
   if (state.status !== 'deleting' || state.deletion.id !== deletionId) return [];
   const { cascadeOf: cascade_of } = state.deletion;
   return decided(RecordDeletionAbandoned, { ...baseOf(state), deletion_id: deletionId, cascade_of });
 };
 
-/** Deletes a marked record; no events when another attempt has marked it. */
+/** Deletes a marked record; no events for a record that this deletion has not marked. */
 export const finishDeletion = (state: RecordState, deletionId: string): readonly RecordEvent[] => {
   if (state.status !== 'deleting' || state.deletion.id !== deletionId) return [];
   const { values, version, deletion } = state;

@@ -32,7 +32,7 @@ export const storedField = z.object({
   /** Numbers for an integer, decimal texts for a decimal. */
   min: z.union([z.number(), z.string()]).optional(),
   max: z.union([z.number(), z.string()]).optional(),
-  /** Code points of a text. */
+  /** Maximum length of a text in code points. */
   max_length: z.number().optional(),
   reference: z.object({ entity_name: z.string(), on_delete: z.enum(ON_DELETE) }).optional(),
 });
@@ -43,7 +43,7 @@ export const NAME = /^[a-z][a-z0-9_]{0,62}$/;
 export const isName = (text: string): boolean => NAME.test(text);
 export const NAME_RULE = 'This must match ^[a-z][a-z0-9_]{0,62}$.';
 
-/** Maximum length of a text without a `max_length` of its own, in code points. */
+/** Maximum length of any text in code points; a greater `max_length` of the field does not raise it. */
 export const MAX_TEXT = 10_000;
 export const MAX_LONG_TEXT = 100_000;
 

@@ -28,7 +28,7 @@ export interface Resolved {
   readonly changed: readonly string[];
   /** Links among the changed values. */
   readonly links: readonly Link[];
-  /** At most {@link MAX_ISSUES}; keys of unknown fields are truncated. */
+  /** At most {@link MAX_ISSUES} for the input, then one for each missing required field; unknown keys are truncated. */
   readonly misfits: readonly (Misfit & { readonly key: string })[];
 }
 
@@ -142,7 +142,7 @@ export const checkTypes = (resolved: Resolved, missing: ReadonlySet<string>): vo
   if (hasWrongTypes(resolved)) throw invalid(allIssues(resolved, missing));
 };
 
-/** @param missing as in {@link checkTypes} @throws `constraint_violated` with every issue */
+/** @param missing keys of links whose target does not exist @throws `constraint_violated` with every issue */
 const checkConstraints = (resolved: Resolved, missing: ReadonlySet<string>): void => {
   const issues = allIssues(resolved, missing);
   if (issues.length > 0) throw constraintViolated(issues);
@@ -188,7 +188,7 @@ const checkProposed = ({ fields, proposed }: SchemaView, { values }: Resolved): 
   throw new DomainError('conflict', 'The entity is being changed. Try again.');
 };
 
-/** @throws `conflict` when the record is at another version */
+/** @throws `conflict` when the record is not at version `ifVersion` */
 export const checkVersion = (version: number, ifVersion: number | undefined): void => {
   if (ifVersion === undefined || ifVersion === version) return;
   throw new DomainError('conflict', 'The record was changed in the meantime. Read it again, then retry.', {
@@ -226,7 +226,7 @@ export const createRecord = (
 };
 
 /**
- * No events for equal values.
+ * Returns no events when no value changes.
  * @param known values that the caller has already resolved for this state and the schema's fields
  * @throws `not_found`, `validation_failed`, `conflict`, `constraint_violated`
  */

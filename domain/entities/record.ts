@@ -65,7 +65,7 @@ const deletion = {
 /** Hides the record and refuses new references to it. */
 export const RecordDeletionStarted = defineEvent('RecordDeletionStarted', z.object(deletion));
 
-/** Restores the record, because a restricting reference points to it or to a record of its cascade. */
+/** Restores the record: a record that must stay prevents the deletion, or another deletion contends for its records. */
 export const RecordDeletionAbandoned = defineEvent('RecordDeletionAbandoned', z.object(deletion));
 
 export const RecordDeleted = defineEvent(
@@ -82,7 +82,7 @@ export const ReferenceRegistered = defineEvent(
   z.object({ ...base, registration_id: z.string(), referrer }),
 );
 
-/** Appended to the target once the referrer is in the read model, or will never be written. */
+/** Appended to the target once the referrer is written or deleted, or can no longer be written. */
 export const ReferenceReleased = defineEvent(
   'ReferenceReleased',
   z.object({ ...base, registration_ids: z.array(z.string()) }),
@@ -153,7 +153,7 @@ export interface JobState extends JobStart {
   readonly movedAt: number;
 }
 
-/** A referrer about to be written; kept until the write is confirmed or refused. */
+/** A referrer that may be about to be written; kept until the registration is released. */
 export interface Registration {
   readonly id: string;
   readonly referrer: Referrer;

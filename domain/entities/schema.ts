@@ -38,7 +38,7 @@ export const EntityChanged = defineEvent(
   }),
 );
 
-/** Stored records break a rule of the proposed change. */
+/** Stored records break a rule of the proposed change, or the proposal expired. */
 export const EntityChangeAbandoned = defineEvent(
   'EntityChangeAbandoned',
   z.object({ entity_name: z.string(), change_id: z.string() }),
@@ -175,7 +175,7 @@ export const proposeChange = (
 /**
  * Applies or abandons a proposed change.
  * @param isBroken whether a stored record breaks one of its rules
- * @throws `conflict` when the proposal has ended
+ * @throws `conflict` when the proposal should be applied but has ended
  */
 export const settleChange = (
   state: SchemaState,

@@ -99,7 +99,7 @@ function operandValue(operand: Operand, scope: Scope): Value {
   }
 }
 
-/** @throws {Unevaluable} when values of these kinds have no order */
+/** @throws {Unevaluable} when values of these kinds cannot be compared with this operator */
 function compare(left: Value, operator: CompareOperator, right: Value): boolean {
   const isEquality = operator === '==' || operator === '!=';
   if (left.kind === 'null' || right.kind === 'null') {

@@ -11,7 +11,7 @@ export { type FilteredRecord, matches } from './matches.ts';
 /**
  * Parses and checks a filter in either form (decisions, section 5).
  * @param input the text form, or the object form
- * @throws `invalid_filter` with `details.offset` (UTF-16 units; 0 in the object form, which adds `details.path`)
+ * @throws `invalid_filter` with `details.offset` (UTF-16 units; 0 in the object form) and, if known, `details.path`
  */
 export function parseFilter(input: unknown, fields: FieldSpecs): Filter {
   try {

@@ -5,8 +5,8 @@ import { type FieldSpecs, isSystemField, typeOfField } from './tree.ts';
 export type { SortField } from './filter-tree.ts';
 
 /**
- * Parses `?sort=field` or `?sort=-field` (decisions, section 6): any field of filters except `json`. Enums sort by
- * their texts.
+ * Parses `?sort=field` or `?sort=-field` (decisions, section 6). The field can be any field that a filter can use,
+ * except fields of type `json`. Enums sort by their texts.
  * @throws `validation_failed`
  */
 export function parseSort(text: string, fields: FieldSpecs): SortField {

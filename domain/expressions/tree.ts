@@ -111,7 +111,7 @@ export const LIMITS = {
   bytes: 4096,
   /** Operators, names and literals, each counted once. */
   nodes: 200,
-  /** Nesting of parentheses, `!`, lists and calls; in the object form of `$and`, `$or` and `$not`. */
+  /** Nesting of parentheses, `!`, lists and calls; in the object form, nesting of `$and`, `$or` and `$not`. */
   depth: 12,
 } as const;
 
@@ -120,7 +120,7 @@ export class ExpressionError extends Error {
   override readonly name = 'ExpressionError';
   /** UTF-16 units from the start of the text; 0 in the object form. */
   readonly offset: number;
-  /** Object form only: the dotted path. */
+  /** In the object form the dotted path; in the text form only the key of a field, if a field is at fault. */
   readonly path: string | undefined;
 
   constructor(message: string, offset: number, path?: string) {

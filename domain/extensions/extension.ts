@@ -158,8 +158,8 @@ export const uninstallExtension = (state: Extension): readonly ExtensionEvent[] 
 const MAX_AHEAD = 30;
 
 /**
- * Mints a token with `iat` now, or at `tokensFrom` if that is later: each deactivation within the same second moves
- * `tokensFrom` one second further. Mints none with an `iat` more than {@link MAX_AHEAD} seconds ahead.
+ * Mints a token with `iat` now, or at `tokensFrom` if that is later: each mint and deactivation within the same second
+ * moves `tokensFrom` one second further. An `iat` must not be more than {@link MAX_AHEAD} seconds ahead of now.
  * @throws `not_found`, `invalid_transition` unless the extension is active, `unavailable` for an `iat` too far ahead
  */
 export const mintExtensionToken = (

@@ -1,6 +1,6 @@
 import { codePoints, truncate } from '../core/text.ts';
 
-/** Cleans names and content types of files: they come from an untrusted client and are shown to others. */
+/** Cleans names and content types of files, because they come from an untrusted client and other people see them. */
 
 const MAX = 255;
 /** Maximum length of an extension, in code points. */

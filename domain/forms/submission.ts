@@ -13,7 +13,7 @@ export const FormSubmitted = defineEvent(
   'FormSubmitted',
   z.object({
     form_id: z.string(),
-    /** Chosen by the client or the page. */
+    /** Chosen by the client or the page; otherwise derived from the idempotency key, or a new id. */
     submission_id: z.string(),
     entity_name: z.string(),
     entity_id: z.string(),

@@ -73,8 +73,8 @@ export const totalsOf = (lines: readonly Pick<Line, 'debit' | 'credit'>[]): Tota
 
 /**
  * Checks lines and fills in the missing side with 0.
- * @throws `validation_failed` for a wrong number of lines, an invalid amount or total, and a line without exactly one
- * side
+ * @throws `validation_failed` for a wrong number of lines, an invalid amount or total, and a line with both sides or
+ * neither side above zero
  */
 export const checkedLines = (lines: readonly GivenLine[]): Line[] => {
   if (lines.length < MIN_LINES || lines.length > MAX_LINES) {

@@ -264,7 +264,7 @@ export const draftEntry = (state: Entry, command: DraftEntry): readonly EntryEve
   return decided(EntryDrafted, { entry_id: id, ...contentOf(drafted), source: from });
 };
 
-/** Equal content changes nothing. @throws as {@link requireDraft}; `payload_too_large` */
+/** Equal content changes nothing. @throws the errors of {@link requireDraft}; `payload_too_large` */
 export const changeDraft = (state: Entry, command: Changes<Content>): readonly EntryEvent[] => {
   const { id, content: before, source: from, createdAt } = requireDraft(state);
   const changed = changedMembers(before, command);
@@ -279,6 +279,6 @@ export const changeDraft = (state: Entry, command: Changes<Content>): readonly E
   });
 };
 
-/** @throws as {@link requireDraft} */
+/** @throws the errors of {@link requireDraft} */
 export const discardDraft = (state: Entry): readonly EntryEvent[] =>
   decided(EntryDraftDiscarded, { entry_id: requireDraft(state).id });

@@ -152,7 +152,7 @@ export const resolveLines = <L extends { readonly account_code: string }>(
     return { ...each, account_code: account.code };
   });
 
-/** Adds each account's name to its first line. @param lines as {@link resolveLines} */
+/** Adds each account's name to the account's first line. @param lines with codes in the chart's spelling */
 export const withAccountNames = (chart: Chart, lines: readonly Line[]): PostedLine[] => {
   const named = new Set<string>();
   return lines.map((line) => {

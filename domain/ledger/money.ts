@@ -126,7 +126,7 @@ export const MAX_PERCENT = 100;
 export const isPercent = (percent: number): boolean =>
   percent > 0 && percent <= MAX_PERCENT && Number(percent.toFixed(PERCENT_PLACES)) === percent;
 
-/** @param base minor units, 0 or more @param percent one that {@link isPercent} accepts @returns rounded half-even */
+/** @param base minor units, 0 or more @param percent accepted by {@link isPercent} @returns minor units, half-even */
 export const percentOf = (base: bigint, percent: number): bigint => {
   const scaled = BigInt(percent.toFixed(PERCENT_PLACES).replace('.', ''));
   return halfEven(base * scaled, 100n * 10n ** BigInt(PERCENT_PLACES));

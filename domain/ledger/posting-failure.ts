@@ -33,7 +33,7 @@ export const PostingFailureResolved = defineEvent(
   'PostingFailureResolved',
   z.object({
     ...base,
-    /** Absent when the rule no longer matches or gives no entry. */
+    /** The id that an entry of the rule and the event has; no such entry exists if the rule no longer matched. */
     entry_id: z.string().optional(),
   }),
 );
@@ -115,7 +115,7 @@ export const failRetry = (
   return decided(PostingRetryFailed, { ...named(failure), code, message });
 };
 
-/** No events without an open failure. */
+/** No events when there is no open failure. */
 export const resolveFailure = (
   { failure }: FailureState,
   entryId: string | undefined,

@@ -14,7 +14,7 @@ import { isPathOf, SOURCE_KINDS, sourceOf } from './rule-sources.ts';
 
 // Events
 
-/** An amount has exactly one of these forms; the forms refuse unknown keys, so that no value matches two. */
+/** An amount has exactly one of these forms; the forms refuse unknown keys, so that no value matches two forms. */
 const ruleAmount = z.union([
   z.strictObject({ path: z.string() }),
   /** Minor units, or a decimal text of major units. */
@@ -109,7 +109,7 @@ export const createRule = (
   return decided(PostingRuleCreated, { rule_id: id, ...given });
 };
 
-/** Equal values change nothing; null removes `when` or `date`. @throws `not_found`, and as {@link requireRule} */
+/** Equal values change nothing; null removes `when` or `date`. @throws `not_found`, `validation_failed` */
 export const changeRule = (
   state: PostingRuleSet,
   id: string,

@@ -45,7 +45,7 @@ export interface ReverseEntry {
   /** Default: today, or the original's date if that date is later. */
   readonly date?: string | undefined;
   readonly memo?: string | undefined;
-  /** In the tenant's time zone. */
+  /** The present day in the tenant's time zone. */
   readonly today: string;
 }
 
@@ -63,7 +63,7 @@ export interface AnswerPosting {
 
 // Claim: decided on the entry's stream
 
-/** @throws as {@link requireDraft}; `unbalanced` */
+/** @throws the errors of {@link requireDraft}; `unbalanced` */
 export const startPosting = (state: Entry, attempt: PostingAttempt): readonly EntryEvent[] => {
   const { id, content } = requireDraft(state);
   requireBalance(content);

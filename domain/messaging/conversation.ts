@@ -191,8 +191,8 @@ export const startConversation = (state: Conversation, command: StartConversatio
       });
 
 /**
- * Sets the message's time after every earlier read, so that it counts as unread. @throws `not_found`,
- * `not_a_participant`
+ * Sets the message's time after every earlier read, so that the message counts as unread.
+ * @throws `not_found`, `not_a_participant`
  */
 export const sendMessage = (state: Conversation, command: SendMessage, context: DecisionContext): Result => {
   const conversation = participating(state, command.senderId);

@@ -21,7 +21,7 @@ export const NotificationRaised = defineEvent(
     subject_kind: z.enum(['conversation', 'entity']),
     subject_id: z.string(),
     note_id: z.string(),
-    /** Sealed with the key of its source text, so that both are erased together. */
+    /** Sealed with the key of the text that it quotes, so that snippet and text are erased together. */
     snippet: z.string(),
     snippet_key: z.string(),
     /** Position of the event that mentions the person; absent in events of earlier versions. */

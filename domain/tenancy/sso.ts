@@ -127,8 +127,8 @@ export const isReturnOrigin = (text: string): boolean => {
 };
 
 /**
- * The normalised URL to which a browser is sent with its token; undefined for an origin that is not allowed. The URL
- * must not have a fragment, because the token is sent as the fragment.
+ * The normalised URL to which a browser is sent with its token; undefined for a URL that is not allowed. The URL must
+ * not have a fragment, because the token is sent as the fragment.
  */
 export const allowedReturn = (text: string, origins: readonly string[]): string | undefined => {
   const url = URL.parse(text);

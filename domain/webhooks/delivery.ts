@@ -5,7 +5,7 @@ import { type DecisionContext, folded, onlyIn, type StreamType } from '../core/s
 
 /**
  * A delivery of one event to one subscription (specification, Webhook delivery; decisions, section 8). The stream is
- * `delivery-<id>`, with the envelope's id. Its first event holds the body, which is never rebuilt.
+ * `delivery-<id>`, with the envelope's id. The first events of the stream hold the body, which is never rebuilt.
  */
 
 // Events
@@ -36,7 +36,7 @@ const attempt = {
   attempt: z.number(),
   /** The replay request that this attempt answers. */
   replay_id: z.string().optional(),
-  /** Duration of the call; missing in events of former versions. */
+  /** Duration of the call; missing in events that earlier versions of the code appended. */
   ms: z.number().optional(),
 };
 
@@ -59,7 +59,7 @@ export const DeliveryDeadLettered = defineEvent('DeliveryDeadLettered', z.object
 /** The guard for outbound calls refused the destination. */
 export const DeliveryRefused = defineEvent('DeliveryRefused', z.object({ ...attempt, error: z.string() }));
 
-/** `order`: index among deliveries that are replayed together; absent for a single replay. */
+/** `order`: sort key among deliveries that are replayed together (time of the dead letter); not in single replays. */
 export const DeliveryReplayRequested = defineEvent(
   'DeliveryReplayRequested',
   z.object({ ...base, replay_id: z.string(), due_at: z.string(), order: z.string().optional() }),
@@ -224,7 +224,7 @@ export type AttemptOutcome =
   | { readonly kind: 'delivered'; readonly responseCode: number }
   | {
       readonly kind: 'failed';
-      /** Null without an answer. */
+      /** Null when there was no answer. */
       readonly responseCode: number | null;
       readonly error: string;
       /** Delay of the next attempt; ignored when no attempt is left. */
@@ -241,7 +241,7 @@ export interface RecordAttempt {
   readonly outcome: AttemptOutcome;
 }
 
-/** Records an attempt's outcome; no events when this attempt is already recorded. */
+/** Records an attempt's outcome; no events when the attempt is already recorded or the delivery was dropped. */
 export const recordAttempt = (
   state: Delivery,
   { attempt: number, replayId, ms, outcome }: RecordAttempt,

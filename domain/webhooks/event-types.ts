@@ -20,7 +20,7 @@ export type DeliveredEvent = (typeof DELIVERED_EVENTS)[number];
 export const ALL_EVENTS = '*';
 export type Subscribed = WebhookEvent | typeof ALL_EVENTS;
 
-/** Removes duplicates; `*` replaces all others. */
+/** Removes duplicates; `*` replaces all other events. */
 export const eventsOf = (given: readonly Subscribed[]): readonly Subscribed[] =>
   given.includes(ALL_EVENTS) ? [ALL_EVENTS] : [...new Set(given)];
 

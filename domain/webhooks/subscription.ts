@@ -211,7 +211,7 @@ export const createSubscription = (
 
 export type ChangeSubscription = Changes<Pick<Subscription, 'url' | 'events' | 'description' | 'state'>>;
 
-/** Equal values change nothing. @throws `not_found`; on activation also as {@link createSubscription} */
+/** Equal values change nothing. @throws `not_found`; on activation `plan_required`, `subscription_limit_reached` */
 export const changeSubscription = (
   state: Subscriptions,
   id: string,
@@ -240,7 +240,7 @@ export const changeSubscription = (
   return made;
 };
 
-/** @param graceMs how long the present secret signs beside the new secret @throws `not_found` */
+/** @param graceMs how long the present secret still signs after the rotation @throws `not_found` */
 export const rotateSecret = (
   state: Subscriptions,
   id: string,

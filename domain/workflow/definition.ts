@@ -39,7 +39,7 @@ const workflowTransition = z.strictObject({
   /** CEL; checked when the workflow is published. */
   guard: shortText(MAX_GUARD).optional(),
   guard_label: shortText(MAX_LABEL).optional(),
-  /** Roles that may make the transition; absent: all. */
+  /** Roles that may make the transition; undefined means all roles. */
   roles: listOf(z.enum(['admin', 'operator']), { min: 1, max: 2 }).optional(),
   /** Keys of record fields that must not be empty. */
   required_fields: listOf(z.string().regex(FIELD_KEY), { max: MAX_REQUIRED_FIELDS }).optional(),

@@ -63,7 +63,7 @@ export interface ExistingWorkflow {
   readonly name: string;
   /** The newest definition, published or not. */
   readonly draft: Definition;
-  /** The newest version. */
+  /** Definition of the newest version. */
   readonly published: Definition | undefined;
   readonly publishedAt: number | undefined;
   /** Revision of each version's event, from version 1: older definitions are read from these events. */
@@ -167,7 +167,7 @@ export const saveDraft = (state: Workflow, definition: Definition): readonly Wor
 
 /**
  * No events when the draft is already published.
- * @param issuesOf every issue that prevents publishing
+ * @param issuesOf returns every issue that prevents publishing
  * @throws `not_found`, `conflict` while an entity is about to change, `validation_failed` with every issue,
  * `constraint_violated` after 10,000 versions
  */
@@ -196,7 +196,7 @@ export const announceUse = (state: Workflow, entityName: string): readonly Workf
   return decided(WorkflowUseAnnounced, { name: state.name, entity_name: entityName });
 };
 
-/** No events when the announcement is settled or expired. */
+/** No events when the announcement is no longer open. */
 export const settleUse = (
   state: Workflow,
   use: { readonly entityName: string; readonly announced: number },
