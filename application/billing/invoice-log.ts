@@ -7,7 +7,7 @@ import { WithDeps } from '../core/with-deps.ts';
 
 const PAGE = 500;
 
-/** Reads invoices of one customer from their stream. */
+/** Reads invoices of one customer from the customer's stream. */
 export class InvoiceLog extends WithDeps<EventSource> {
   /** An invoice as it was generated, without later changes. @param at revision of the invoice's first event */
   async generated(scope: string, customerId: string, at: number): Promise<Invoice> {

@@ -67,7 +67,7 @@ export class MeteredUsage extends WithDeps<{ model: MeteringModel; events: Event
     });
   }
 
-  /** The events of a count, in log order; for `active_users`, each person's first event in the window. */
+  /** The events that a meter counts, in log order; for `active_users`, each person's first event in the window. */
   async page(customer: Customer, meter: Meter, window: Window, request: PageRequest): Promise<UsagePage> {
     return this.#whileUnchanged(customer, (present) =>
       meter === 'active_users'

@@ -19,7 +19,7 @@ export interface DayRange {
 
 export interface MeteredDay {
   readonly day: string;
-  /** Positions of the first and the last counted event. */
+  /** Positions of the first and the last event that changed the day: counted events and hand-overs. */
   readonly first: string;
   readonly last: string;
   /** One part, and one more for each hand-over on the day. */
@@ -32,7 +32,7 @@ export interface MeteredPart {
   /** The hand-over that started the part; null for the first part of a day. */
   readonly from: Moment | null;
   readonly counts: Readonly<Partial<Record<CountMeter, number>>>;
-  /** Position of each active user's first event that follows the day's first hand-over in the log. */
+  /** By active user: position of the first event in this part that follows the day's first hand-over in the log. */
   readonly users: Readonly<Record<string, string>>;
 }
 

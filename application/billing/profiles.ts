@@ -13,7 +13,7 @@ import { WithDeps } from '../core/with-deps.ts';
 
 /** Texts of a partner's invoice lines (decisions, section 10, Profile); the partner comes from the credential. */
 export class BillingProfiles extends WithDeps<{ streams: Streams }> {
-  /** The stored profile, or the default one. */
+  /** The stored profile, or the default profile. */
   async get(partnerId: string): Promise<BillingProfile> {
     return profileOf(
       (await this.deps.streams.of(profileStream, partnerScope(partnerId), PROFILE_ID).load()).state,

@@ -66,7 +66,7 @@ export class Statements extends WithDeps<{
     return (await this.#parts(partnerId, window)).map(({ statement }) => statement);
   }
 
-  /** Sums those statements that are in the card's currency. */
+  /** Sums the statements that are in the rate card's currency. */
   async reconciliation(partnerId: string, window: Window, scope: Scope): Promise<Reconciliation> {
     const { currency } = await this.deps.rateCards.get(partnerId);
     const parts = await this.#parts(partnerId, window);

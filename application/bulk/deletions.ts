@@ -167,7 +167,7 @@ export const countCascade = async (
   };
   /** Entity names by record id. */
   const deleted = new Map<string, string>();
-  /** Records of which any deletion cleared a reference; `by` is the deleted record that they referred to. */
+  /** Records in which any deletion cleared a reference; `by` is the deleted record to which the reference pointed. */
   const clears: { readonly id: string; readonly name: string; readonly by: string }[] = [];
   for (let from = since; ; ) {
     const page = await deps.events.readAll({ from, filter, limit: PAGE });

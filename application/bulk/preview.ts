@@ -33,7 +33,7 @@ const SUCCEEDS = 0;
 const SKIPS = 1;
 const REFUSED = 2;
 
-/** The parts of a preview's answer besides its counts. */
+/** The parts of a preview's answer in addition to the counts. */
 export interface Shown {
   readonly ids: readonly string[];
   readonly errors: readonly RowError[];

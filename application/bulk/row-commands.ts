@@ -48,7 +48,8 @@ export class RowCommands extends RowOperation<Params> {
     mayBeDone: boolean,
   ): Promise<readonly SettledRow[]> {
     const cold = ids.filter((id) => this.#stream(id).cached() === undefined);
-    // Loads states into the cache, where the commands find them. If a state cannot be read, only its own command fails.
+    // Loads states into the cache, where the commands find them. Ignores errors: a state that cannot be read then fails
+    // only the command of its row.
     const loaded = await this.deps.streams
       .loadAll(recordStream, this.run.tenantId, cold, { uncached: false })
       .catch(() => []);

@@ -31,7 +31,7 @@ import {
 interface RowEdit extends StreamCommand<RecordState, RecordEvent, SchemaView> {
   seen?: LiveRecord | undefined;
   refusal?: RowResult | undefined;
-  /** Set when the values refer to other records; such an edit needs a command of its own. */
+  /** Set when the values refer to other records; the edit then needs a separate command. */
   linking?: LiveRecord | undefined;
 }
 

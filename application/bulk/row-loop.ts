@@ -50,7 +50,7 @@ export class RowLoop {
   readonly #batches: number;
   /** True from the second run on: an earlier run may have applied rows without recording their results. */
   readonly #isRerun: boolean;
-  /** Started rows without a known result. */
+  /** Rows that were started and whose result is not known yet. */
   readonly #open = new Set<number>();
 
   constructor(

@@ -1,7 +1,7 @@
 /**
  * Hands out the rows of a commit in frozen order. A row whose deletion is prevented by another row is put back until
- * the other row is done. When only rows put back are left, all are tried again in rounds. After a round without a
- * deletion, one last round gives them final results.
+ * the other row is done. When all rows that are left were put back, they are tried again in rounds. If a round deletes
+ * no row, one last round gives every row a final result.
  */
 export class RowQueue {
   readonly #rows: readonly string[];

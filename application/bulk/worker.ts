@@ -10,7 +10,7 @@ const WIDTH = 16;
 const FIRST_WAIT_MS = 1000;
 const LONGEST_WAIT_MS = 5000;
 
-/** Limits of one read: sessions of a tenant, and tenants. */
+/** Limits of one read: the number of sessions per tenant, and the number of tenants after which reading stops. */
 const OF_EACH = 50;
 const TENANTS = 32;
 
@@ -32,8 +32,8 @@ export const ofEachTenant = async (
 };
 
 /**
- * Runs committing sessions of all tenants in the background, also those of crashed processes; one session per tenant at
- * a time.
+ * Runs committing sessions of all tenants in the background, including sessions of crashed processes; runs one session
+ * per tenant at a time.
  */
 export const runBulkWorker = async (
   deps: {

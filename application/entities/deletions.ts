@@ -99,7 +99,7 @@ export class Deletions extends WithDeps<{
     await this.#tracked(attempt, () => this.#run(tenantId, attempt, cause));
   }
 
-  /** Completes the attempt that marked a record; the record is then deleted, or its mark removed. */
+  /** Completes the attempt that marked a record; the record is then deleted, or the mark is removed. */
   async follow(tenantId: string, id: string, attempt: Attempt, cause: Cause): Promise<void> {
     await this.resume(tenantId, attempt, cause);
     const { state: root, position } = await this.deps.links.on(tenantId, attempt.rootId, cause, () => []);

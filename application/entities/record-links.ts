@@ -24,7 +24,7 @@ import type { Ids } from '../ports/clock.ts';
 
 /** Number of open registrations of a target at which the next writer cleans up. */
 const MAX_PENDING = 256;
-/** An unused registration that is this much older (ms) than the target's newest registration is barred in a cleanup. */
+/** Age (ms), relative to the target's newest registration, above which a cleanup bars an unused registration. */
 const STALE_MS = 60_000;
 
 interface Writer {
@@ -34,7 +34,7 @@ interface Writer {
   readonly cause: Cause;
 }
 
-/** References of records: what they point to, and the registrations at their targets (decision 0011). */
+/** References of records: their targets, and the registrations in the streams of the targets (decision 0011). */
 export class RecordLinks extends WithDeps<{
   readonly streams: Streams;
   readonly directory: Directory;
@@ -111,7 +111,7 @@ export class RecordLinks extends WithDeps<{
     return referrers;
   }
 
-  /** Releases registrations of finished writes, and stale ones after barring their writers. */
+  /** Releases registrations of finished writes, and stale registrations after their writers are barred. */
   async #clearUp(tenantId: string, targetId: string, cause: Cause): Promise<void> {
     const state = await this.known(tenantId, targetId);
     if (!('pending' in state)) return;
@@ -144,7 +144,7 @@ export class LinksChanged extends Error {
   override readonly name = 'LinksChanged';
 }
 
-/** The targets of the references of one write. */
+/** Looks up and registers the references of one write. */
 export class LinkSession extends WithDeps<{ readonly links: RecordLinks; readonly writer: Writer }> {
   /** The registration, and whether the target exists, by field and target id. */
   readonly #found = new Map<

@@ -31,7 +31,7 @@ import { type Schemas, writersOf } from './schemas.ts';
 
 interface WrittenRecord {
   readonly record: LiveRecord;
-  /** False when the values equalled the stored ones. */
+  /** False when the values were equal to the stored values. */
   readonly changed: boolean;
   readonly position: Position | undefined;
 }
@@ -192,7 +192,7 @@ export class Records extends WithDeps<{
   }
 }
 
-/** The facts, besides the record's state, that the decision of a write uses. */
+/** The facts that the decision of a write uses in addition to the record's state. */
 interface KnownToWrite {
   readonly schema: Schema;
   readonly job: JobStart | undefined;

@@ -218,7 +218,7 @@ export class Schemas extends WithDeps<{
     return state.exists ? state : undefined;
   }
 
-  /** Concurrent calls share a read, which starts after all of them. */
+  /** Concurrent calls share one read, which starts after all these calls. */
   #refreshed(tenantId: string, name: string): Promise<StreamState<SchemaState>> {
     const stream = this.deps.streams.of(schemaStream, tenantId, name);
     const asked = this.#asked.get(stream.name);

@@ -6,7 +6,7 @@ import type { Clock } from '../ports/clock.ts';
 import type { EventStore } from '../ports/event-store.ts';
 import type { Logger } from '../ports/logger.ts';
 
-/** Minimum age (ms) of a blob to remove: a younger one may belong to a running upload. */
+/** Minimum age (ms) of a blob to remove: a younger blob may belong to a running upload. */
 const ORPHAN_AGE_MS = 3_600_000;
 const EVERY_MS = 3_600_000;
 /** Yields after this many blobs. */

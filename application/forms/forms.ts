@@ -186,7 +186,7 @@ export class Forms extends WithDeps<{
   /** The change as stored: every field has a label. */
   async #checkedChange(tenantId: string, form: ExistingForm, change: GivenChange): Promise<FormChange> {
     const { slug, title, entityName = form.entityName } = change;
-    // A form whose fields no longer fit its entity may still be renamed.
+    // A form whose fields no longer fit the entity may still get another slug or title.
     if (change.fields === undefined && entityName === form.entityName) return { slug, title };
     const asked = { ...changedForm(form, { slug, title, entityName }), fields: change.fields ?? form.fields };
     const { fields } = await this.#checked(tenantId, asked, form.status);

@@ -26,7 +26,7 @@ class AnswerNotInState extends Error {}
 
 const PAGE = 500;
 
-/** Runs checks on a tenant's journal, appends its answers to posting attempts, and reads its older events. */
+/** Runs checks on a tenant's journal, appends the journal's answers to posting attempts, and reads older events. */
 export class LedgerJournal extends WithDeps<{ streams: Streams; events: EventStore; codec: EventCodec }> {
   /** The cached state, which may be behind other nodes. */
   async load(tenantId: string): Promise<Journal> {

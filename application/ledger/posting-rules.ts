@@ -43,7 +43,7 @@ import { entryIdOf, type RuleRunner } from './rule-runner.ts';
 export type WrittenRule = Written<{ readonly rule: PostingRule }>;
 export type FailureOutcome = Written<{ readonly failure: PostingFailure }>;
 
-/** The entry that a rule would make of a payload, without storing it. */
+/** The entry that a rule would make of a payload; the entry is not stored. */
 export interface Preview {
   readonly matches: boolean;
   readonly entry?: { readonly content: Content; readonly rule: PostingRule } | undefined;

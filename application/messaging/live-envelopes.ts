@@ -12,8 +12,8 @@ import type { Directory } from '../identity/directory.ts';
 export interface Envelope {
   readonly recipients: readonly string[];
   /**
-   * JSON with the event's position; undefined when the text was erased. Call it in the tick in which {@link
-   * Envelopes.prepare} resolved, while the key is loaded.
+   * JSON with the event's position; undefined when the text of a message was erased. Call this function in the tick in
+   * which {@link Envelopes.prepare} resolved, while the key is loaded.
    */
   text(): string | undefined;
 }

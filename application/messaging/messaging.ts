@@ -242,7 +242,7 @@ export const dmKeyOf = (userIds: readonly string[]): string =>
     .update([...new Set(userIds)].sort().join(','))
     .digest('hex');
 
-/** The one event of a type that a command appended. */
+/** The event of the given type that a command appended. */
 const appendedEvent = <T extends ConversationEvent['type']>(
   outcome: ConversationOutcome,
   type: T,

@@ -14,7 +14,7 @@ export class Notifications extends WithDeps<{
 }> {
   /**
    * Marks unread notifications among `ids`, or all; returns the number of notifications marked.
-   * @throws `validation_failed` with neither or both of `ids` and `all: true`
+   * @throws `validation_failed` unless the request has exactly one of non-empty `ids` and `all: true`
    */
   async markRead(
     tenantId: string,

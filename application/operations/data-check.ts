@@ -74,7 +74,7 @@ const noteErasuresAfter = async (
   }
 };
 
-/** Checks that each kept hash belongs to its event. Reads the event unless it is the last checked one of its stream. */
+/** Checks that each kept hash belongs to its event. Reads the event unless it was the last checked of its stream. */
 const checkKeptHashes = async (
   heads: HeadStore,
   events: EventStore,

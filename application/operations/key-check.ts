@@ -13,8 +13,8 @@ const ROUND_MS = 200;
 const BY_FACTS = /^[^/]+\/(message|person)-/;
 
 /**
- * Checks that each sealed text has its key and each erased text has none. Collects erasures that are not applied yet,
- * and missing keys that no erasure explains yet.
+ * Checks that the key of each sealed text exists and the key of each erased text does not. Collects erasures that are
+ * not applied yet, and missing keys that no erasure explains yet.
  */
 export class KeyCheck extends WithDeps<{
   readonly catalogue: readonly EventDefinition[];
@@ -30,7 +30,7 @@ export class KeyCheck extends WithDeps<{
   readonly #erasing = new Set(ERASING);
   readonly #erased = new Set<string>();
   readonly #left: StoredEvent[] = [];
-  /** Ids of missing keys, each with the name of the first event that needs it. */
+  /** Ids of missing keys, each with the name of the first event that needs the key. */
   readonly #gone = new Map<string, string>();
   readonly #damaged = new Set<string>();
 

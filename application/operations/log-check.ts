@@ -12,7 +12,7 @@ export interface Finding {
   readonly message: string;
 }
 
-/** The hash in the metadata, only where the codec puts it: otherwise it could be moved without changing the digest. */
+/** Matches the hash only where the codec writes it: a hash that was moved within the metadata must not match. */
 const HASH = /(?<=\},)"hash":"([0-9a-f]{64})",(?="(?:occurred_at|impersonated_by)":")/;
 
 /**

@@ -25,7 +25,7 @@ export class Operations extends WithDeps<{
     return outcome.position;
   }
 
-  /** Builds a new generation beside the active one. @throws `not_found` */
+  /** Builds a new generation while the active generation still answers. @throws `not_found` */
   rebuild(name: string): Promise<string> {
     return this.#runner(name).rebuild();
   }

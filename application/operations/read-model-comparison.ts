@@ -19,7 +19,7 @@ export interface Difference {
     | 'changed'
     /** The stored value is not a document. */
     | 'unreadable'
-    /** Correct, but its index entries are wrong. */
+    /** The document is correct, but its index entries are wrong. */
     | 'not_indexed'
     /** A poison event parked the tenant in this read model. */
     | 'parked'
@@ -150,7 +150,7 @@ class Comparison extends WithDeps<ComparisonDeps> {
     }
   }
 
-  /** Compares the documents of one store with those of the other. */
+  /** Compares the documents of one store with the documents of the other store. */
   async #compare(collection: string, side: ReadStore): Promise<void> {
     const { live } = this.deps;
     let suspects: DocKey[] = [];
@@ -190,7 +190,7 @@ class Comparison extends WithDeps<ComparisonDeps> {
       const from = (await live.state(this.#generation)).checkpoint;
       const found = await this.#live(left);
       const until = (await live.state(this.#generation)).checkpoint;
-      // A missing document may have been deleted up to `until`; other documents have a position of their own.
+      // A missing document may have been deleted at any position up to `until`; other documents state their position.
       const places = found.map((doc) =>
         doc === undefined ? until : doc === 'damaged' ? undefined : doc.position,
       );

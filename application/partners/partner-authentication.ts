@@ -19,7 +19,7 @@ const personal = z.string().min(1).max(320).refine(isStorableText);
 export const partnerClaims = z.object({
   sub: z.string().regex(USER_ID),
   email: personal,
-  /** Its form is not checked: text that is not a partner id is an unknown partner. */
+  /** The form of the id is not checked: a text that cannot be a partner id counts as an unknown partner. */
   partner_id: z.string(),
   permissions: z.array(z.string().max(100).refine(isStorableText)).max(100),
 });
@@ -42,7 +42,7 @@ export class PartnerAuthentication extends WithDeps<{
   readonly clock: Clock;
 }> {
   /**
-   * Reads no store while the partner is cached, which is usual.
+   * Reads the store only if the partner is not cached, which is rare.
    * @throws `invalid_credential`, `credential_expired`, `partner_permission_missing` for an unknown partner
    */
   async authenticate(token: string): Promise<PartnerPrincipal> {

@@ -59,7 +59,8 @@ export class DeliveryAttempts extends WithDeps<{
 
   /**
    * The subscription if its deliveries may be sent; `waits` while it is paused or its tenant is suspended. Synchronous
-   * when cached states show that it is active; otherwise reads the store before a subscription counts as deleted.
+   * if cached states show that deliveries may be sent. Otherwise returns a promise, and reads the store before the
+   * promise resolves to `deleted`.
    */
   activeSubscription(
     tenantId: string,
@@ -99,7 +100,7 @@ export class DeliveryAttempts extends WithDeps<{
     const read = deliveries.load(tenantId, deliveryId, hints);
     const { loaded, body } = read instanceof Promise ? await read : read;
     const { state, position } = loaded;
-    // Nothing is due: the read model was behind, and will show this once it has folded this position.
+    // Nothing is due: the read model was behind. Once it has folded `position`, it no longer lists this attempt as due.
     if (state.kind !== 'scheduled' || state.dueAt === null || state.dueAt > clock.now()) return { position };
     const events = isWhole(body) ? body : await readBody(this.deps, tenantId, deliveryId);
     const [first] = events;

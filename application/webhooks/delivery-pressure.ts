@@ -37,7 +37,7 @@ export class DeliveryPressure {
     return () => this.#stages.delete(stage);
   }
 
-  /** The wait before a write; undefined for none. */
+  /** Resolves when a write may start; undefined when the write need not wait. */
   pace(tenantId: string): Promise<void> | undefined {
     const ms = this.delayOf(tenantId);
     return ms === 0 ? undefined : pause(ms);

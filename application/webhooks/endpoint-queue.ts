@@ -17,7 +17,7 @@ export interface Due {
 export interface PendingDeliveries {
   /** Subscriptions with waiting deliveries, as of `seen` or later. */
   subscriptions(seen: Position | undefined): AsyncIterable<Pick<QueueName, 'tenantId' | 'subscriptionId'>>;
-  /** The first waiting deliveries, due or not; as of `seen` or later, if it is given. */
+  /** The first waiting deliveries, even if they are not due yet; as of `seen` or later if `seen` is given. */
   of(name: QueueName, limit: number, seen: Position | undefined): Promise<readonly Due[]>;
 }
 
@@ -76,7 +76,7 @@ export class EndpointQueue {
    * Reads the next page.
    * @param now present time (ms), which decides which deliveries are due
    * @param seen position that the read model must have folded
-   * @returns deliveries in the order of their attempts, due ones first
+   * @returns deliveries in the order of their attempts, due deliveries first
    */
   async next(now: number, seen: Position | undefined): Promise<readonly Due[]> {
     const underWay = this.#underWay.size;

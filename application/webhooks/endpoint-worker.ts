@@ -18,9 +18,9 @@ export interface EndpointWorkerDeps {
   readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>;
 }
 
-/** Limit of concurrent calls of one subscription. */
+/** Limit of concurrent calls of an unordered queue; an ordered queue makes one call at a time. */
 const MAX_CALLS = 4;
-/** Limit of concurrent attempts, including delivered ones that are still being recorded. */
+/** Limit of concurrent attempts, including successful attempts that are still being recorded. */
 const MAX_UNRECORDED = 16;
 /** Number of deliveries that are read together, shortly before they are sent. */
 const GROUP = 32;
@@ -77,7 +77,7 @@ export class EndpointWorker {
     this.queue = new EndpointQueue(name, deps.pending);
   }
 
-  /** Due time (ms) of the oldest delivery; undefined for none, for an ordered queue, and while the endpoint fails. */
+  /** Due time (ms) of the oldest delivery; undefined if none waits, if the queue is ordered or the endpoint fails. */
   waitingSinceOf(tenantId: string): number | undefined {
     if (tenantId !== this.#name.tenantId || this.#failures > 0 || this.#name.ordered) return undefined;
     const { dueAt } = this.queue.summary;

@@ -71,7 +71,7 @@ export const webhookFanOut = (deps: {
     if (!state.exists) return content;
     return { ...content, data: { ...content.data, values: inOrder(state.fields, known.data) } };
   };
-  /** The deliveries of an event, for the subscriptions as they were at its position. */
+  /** Functions that schedule the deliveries of an event, for the subscriptions as they were just before the event. */
   const deliveriesOf = async (event: LoggedEvent): Promise<readonly (() => Promise<void>)[]> => {
     // The event changes the subscriptions, and is not delivered.
     if (history.evolve(event)) return [];

@@ -119,7 +119,7 @@ export class Workflows extends WithDeps<{
         const using = known ?? (await this.deps.entitiesUsing(tenantId, name));
         return this.#issuesOf(tenantId, name, state.draft, new Set([...using, ...state.usedBy]));
       },
-      // The draft is the one that was checked: no other command runs on the stream meanwhile.
+      // The draft is the one that `prepare` checked: a change of the stream in between would repeat `prepare`.
       decide: (state, at, issues) => publishWorkflow(state, () => issues, at),
     });
     return changed(outcome);

@@ -65,13 +65,13 @@ export type InvoiceEvent = EventOf<(typeof invoiceEvents)[number]>;
 
 // State
 
-/** The part of a live (not void) invoice that decisions need; its content is in `InvoiceGenerated`. */
+/** The part of a live (not void) invoice that decisions need; the content is only in `InvoiceGenerated`. */
 export interface LiveInvoice {
   readonly id: string;
   readonly window: Window;
   readonly revision: number;
   readonly state: 'generated' | 'issuing' | 'issued';
-  /** Revision of its `InvoiceGenerated` in the stream. */
+  /** Revision of the invoice's `InvoiceGenerated` event. */
   readonly at: number;
   /** Attempts to issue so far. */
   readonly attempt: number;

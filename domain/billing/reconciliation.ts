@@ -39,7 +39,7 @@ const sumsOf = (invoiced: readonly StatementLine[], unbilled: readonly Statement
   unbilled: amountsOf(unbilled),
 });
 
-/** @param statements all in one currency */
+/** @param statements all in the same currency */
 export const reconcile = (
   statements: readonly StatementParts[],
   scope: Scope,

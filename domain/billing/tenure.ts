@@ -29,7 +29,7 @@ export interface Customer {
   readonly tenures: readonly Tenure[];
 }
 
-/** Whether usage belongs to the new partner: it follows the hand-over in the log, and its time is not earlier. */
+/** Whether usage belongs to the new partner: its event follows the hand-over in the log and is not earlier in time. */
 export const isAfter = (usage: Moment, handOver: Moment): boolean =>
   usage.position > handOver.position && usage.at >= handOver.at;
 

@@ -12,7 +12,7 @@ export const withItem = <T>(list: ChunkedList<T>, item: T): ChunkedList<T> => {
   return [...list.slice(0, -1), [...last, item]];
 };
 
-/** Reuses chunks without a removed item, and joins neighbouring chunks that fit into one chunk. */
+/** Reuses chunks that hold no removed item, and joins neighbouring chunks that fit into one chunk. */
 export const withoutItems = <T>(list: ChunkedList<T>, removed: ReadonlySet<T>): ChunkedList<T> => {
   const kept: (readonly T[])[] = [];
   for (const chunk of list) {

@@ -34,7 +34,7 @@ export const collection = <D extends object>(name: string) => ({
       reader.find<D>(name, tenantId, { index, equals: [value], order, ...page }),
 });
 
-/** Like {@link collection}, but its documents are stored under the platform, whichever tenant's events change them. */
+/** Like {@link collection}, but all documents are stored under the platform, even if events of tenants change them. */
 export const platformCollection = <D extends object>(name: string) => {
   const { get, list, listOf } = collection<D>(name);
   return {

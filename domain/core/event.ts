@@ -1,6 +1,6 @@
 import type { z } from 'zod';
 
-/** The owner of a personal text. Each owner has one data key, which seals its texts; destroying the key erases them. */
+/** The owner of a personal text. Each owner has one data key, which seals the texts; destroying it erases the texts. */
 export interface Owner<Field extends string = string> {
   readonly kind: 'person' | 'first_admin' | 'message' | 'webhook' | 'sso';
   /** The field that holds the owner's id. */

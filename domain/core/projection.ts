@@ -8,7 +8,7 @@ import type { Filter, SortField } from '../expressions/filter-tree.ts';
 /**
  * An index over dotted paths of the document. A path through an array (`participants.user_id`) gives one entry per
  * distinct element (none for an empty array). Only one path may pass through an array, and `multi` must name it. Values
- * are strings, numbers, booleans or null; an absent value or an object counts as null. Order: null < booleans < numbers
+ * are strings, numbers, booleans or null; a missing value or an object counts as null. Order: null < booleans < numbers
  * < strings (by UTF-8 bytes), ties by document id.
  */
 export interface Index {
@@ -38,8 +38,8 @@ export interface ProjectedEvent<E extends { type: string; data: unknown } = { ty
 }
 
 /**
- * A change of one document. `change` gets the present document (undefined: none) and returns the new one (undefined:
- * delete; the same object: no write).
+ * A change of one document. `change` gets the present document, or undefined if there is none. `change` returns the new
+ * document, undefined to delete the document, or the same object to write nothing.
  */
 export interface Touch {
   readonly collection: string;
@@ -123,11 +123,11 @@ export type Scalar = string | number | boolean | null;
 /** A row that an earlier page has shown, and the digest of the text by which it was sorted. */
 export type ShownRow = readonly [id: string, digest: string];
 
-/** The last row of a page: the values of the index fields after those of `equals`, and the document's id. */
+/** The last row of a page: the values of the index fields that follow the fields of `equals`, and the document's id. */
 export interface PageEnd {
   readonly values: readonly Scalar[];
   readonly id: string;
-  /** The rows shown last, latest first. Present when the index value is only the beginning of a long text. */
+  /** The rows shown last, latest first. Set when the index value is only the beginning of a long text. */
   readonly shown?: readonly ShownRow[] | undefined;
 }
 
@@ -152,7 +152,7 @@ export interface RangeQuery extends Omit<PageQuery, 'limit' | 'after'> {
 
 export interface Page<D> {
   readonly docs: readonly D[];
-  /** Present when more rows follow. */
+  /** Set when more rows follow. */
   readonly next?: PageEnd | undefined;
   /** How a search found the rows, for developers. */
   readonly plan?: string | undefined;

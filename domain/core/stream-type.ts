@@ -20,7 +20,7 @@ export const changedMembers = <T extends object>(present: T, wanted: Changes<T>)
   return changed;
 };
 
-/** An event as decided; `at` (ms) is set when the event's time must be later than now. */
+/** An event as decided; `at` (ms), if set, is the event's time instead of now. */
 export type Decided<E> = E & { readonly at?: number };
 
 /**

@@ -36,7 +36,7 @@ export const keysPointingTo = (state: RecordState, targetId: string): readonly s
       )
     : [];
 
-/** Clears references to a deleted record, also those of required fields. */
+/** Clears references to a deleted record, even references in required fields. */
 export const clearReferences = (state: RecordState, targetId: string): readonly RecordEvent[] => {
   const keys = new Set(keysPointingTo(state, targetId));
   if (!isPresent(state) || keys.size === 0) return [];

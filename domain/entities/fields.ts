@@ -12,7 +12,7 @@ export const ON_DELETE = ['restrict', 'clear', 'cascade'] as const;
 export const json = z.json();
 export type JsonValue = z.output<typeof json>;
 
-/** A record's values by field key; fields without a value are absent. */
+/** A record's values by field key; a field without a value has no entry. */
 export const valuesSchema = z.record(z.string(), json);
 export type Values = Readonly<Record<string, JsonValue>>;
 

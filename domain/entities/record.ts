@@ -21,16 +21,16 @@ export const RecordCreated = defineEvent(
   'RecordCreated',
   z.object({
     ...base,
-    /** All values including defaults; fields without a value are absent. */
+    /** All values including defaults; a field without a value has no entry. */
     values: valuesSchema,
     types: typesSchema,
     /** Revision of the schema's stream at which the values were checked. */
     schema_revision: z.number(),
-    /** Registrations of the references at their targets, by field key. */
+    /** Ids of the registrations in the streams of the referenced records, by field key. */
     registrations: z.record(z.string(), z.string()).optional(),
     /** Id of the actor. */
     created_by: z.string(),
-    /** Present when the entity has a workflow; the job has the record's id. */
+    /** Set when the entity has a workflow; the job has the record's id. */
     job: jobStart.optional(),
   }),
 );
@@ -47,7 +47,7 @@ export const RecordUpdated = defineEvent(
     version: z.number(),
     /** Registrations of the new references, by field key. */
     registrations: z.record(z.string(), z.string()).optional(),
-    /** Absent when the system cleared references. */
+    /** Undefined when the system cleared references. */
     schema_revision: z.number().optional(),
     /** The deleted record to which this update clears references. */
     cleared_by: z.string().optional(),

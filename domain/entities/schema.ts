@@ -14,7 +14,7 @@ const definition = {
   entity_name: z.string(),
   label: z.string(),
   fields: z.array(storedField),
-  /** Workflow of the records' jobs; null for none. */
+  /** Workflow of the records' jobs; null when the records have no jobs. */
   workflow: z.string().nullable(),
 };
 
@@ -174,7 +174,7 @@ export const proposeChange = (
 
 /**
  * Applies or abandons a proposed change.
- * @param isBroken whether a stored record breaks one of its rules
+ * @param isBroken whether a stored record breaks a rule of the proposal
  * @throws `conflict` when the proposal should be applied but has ended
  */
 export const settleChange = (

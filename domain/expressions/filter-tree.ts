@@ -24,7 +24,7 @@ export type Filter =
   | { readonly op: 'in'; readonly field: FilterField; readonly values: readonly FilterValue[] }
   | { readonly op: TextFunction; readonly field: FilterField /** Not empty. */; readonly text: string };
 
-/** Sort order of a list: one field, then id. Missing values sort before all others. */
+/** Sort order of a list: one field, then id. A missing value sorts before (in `desc` order after) all other values. */
 export interface SortField {
   readonly field: FilterField;
   readonly direction: 'asc' | 'desc';

@@ -17,9 +17,9 @@ const TEXT: FieldSpec = { type: 'text' };
 
 /** The names that a guard may use. */
 export interface GuardNames {
-  /** Fields of the entity; absent when the entity is unknown: then every field has type `any`. */
+  /** Fields of the entity; undefined when the entity is unknown: every field then has type `any`. */
   readonly fields?: FieldSpecs | undefined;
-  /** Keys of the states; absent when they are unknown. */
+  /** Keys of the states; undefined when the states are unknown. */
   readonly states?: readonly string[] | undefined;
 }
 

@@ -4,8 +4,8 @@ import { decided, defineEvent, type EventOf } from '../core/event.ts';
 import { folded, type StreamType } from '../core/stream-type.ts';
 
 /**
- * A file attached to a record (decisions, section 6). The stream holds its metadata; the blob store holds its bytes
- * under the same id, written before the first event.
+ * A file attached to a record (decisions, section 6). The stream holds the file's metadata; the blob store holds the
+ * bytes under the same id. The bytes are written before the first event.
  */
 
 // Events

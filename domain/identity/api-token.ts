@@ -147,7 +147,7 @@ export const useApiToken = (state: ApiToken, context: DecisionContext): readonly
 
 /**
  * The scopes of a usable token.
- * @throws `invalid_credential` for a revoked token, `credential_expired` from the instant of its expiry
+ * @throws `invalid_credential` for a revoked token, `credential_expired` at or after the token's `expiresAt`
  */
 export const scopesOfUsable = (token: MintedApiToken, now: number): readonly Scope[] => {
   if (token.revokedAt !== undefined) {

@@ -34,7 +34,7 @@ export const ImpersonatedRequestMade = defineEvent(
 export const impersonationEvents = [ImpersonationStarted, ImpersonatedRequestMade] as const;
 export type ImpersonationEvent = EventOf<(typeof impersonationEvents)[number]>;
 
-// State: none, decisions do not depend on earlier events.
+// There is no state: decisions do not depend on earlier events.
 
 export const impersonationStream: StreamType<null, ImpersonationEvent> = {
   category: 'impersonation',

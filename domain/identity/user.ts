@@ -105,7 +105,7 @@ export interface RegisteredUser {
   readonly reset?: { readonly secretHash: string; readonly expiresAt: number } | undefined;
   /** Seconds since 1970 when all sessions last ended: tokens issued earlier are no longer accepted. */
   readonly sessionsSince?: number | undefined;
-  /** How often all sessions were ended; a session holds the number as of its sign-in. */
+  /** How many times all sessions were ended; a session holds the number from the time of its sign-in. */
   readonly sessionEnds?: number | undefined;
   /** Revision of this stream at which the person became an active admin; undefined for all other persons. */
   readonly adminSince?: number | undefined;
@@ -183,7 +183,7 @@ interface ForgetUser {
   readonly by: string;
   /** Undefined when the e-mail can no longer be opened. */
   readonly emailHash: string | undefined;
-  /** As in {@link ChangeUser}. */
+  /** The `adminSince` that was withdrawn; required to forget an active admin. */
   readonly withdrawn?: number | undefined;
 }
 

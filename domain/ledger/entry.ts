@@ -134,7 +134,7 @@ export interface ReversedEntry extends InJournal {
   readonly status: 'reversed';
   readonly mirror: { readonly id: string; readonly revision: number };
 }
-/** A posting or reversal without an answer in this stream. */
+/** A posting or reversal whose answer is not in this stream yet. */
 export type OpenAttempt = EntryInPosting | EntryInReversal;
 export type Entry =
   | { readonly status: 'none' }

@@ -46,7 +46,7 @@ export const PostingRefused = defineEvent(
 export const BooksLocked = defineEvent(
   'BooksLocked',
   z.object({
-    /** The last locked day: postings on it or before are refused; null without a lock. */
+    /** The last locked day: postings on this day or earlier are refused; null when no day is locked. */
     locked_through: z.string().nullable(),
   }),
 );

@@ -21,7 +21,7 @@ export interface RuleInput {
 
 export interface AppliedRule {
   readonly matches: boolean;
-  /** Absent when the rule does not match, and when every line is zero. */
+  /** Undefined when the rule does not match, or when every line is zero. */
   readonly entry?: Content | undefined;
 }
 

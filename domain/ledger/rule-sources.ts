@@ -25,7 +25,7 @@ export interface RuleSource {
   readonly kind: SourceKind;
   readonly title: string;
   readonly payload: readonly PayloadPath[];
-  /** Path of the currency of the payload's amounts; absent: the tenant's currency. */
+  /** Path of the currency of the payload's amounts; if undefined, amounts are in the tenant's currency. */
   readonly currency?: string;
 }
 

@@ -11,7 +11,7 @@ import { codePoints, isStorableText } from '../core/text.ts';
 
 // Events
 
-/** `text_key` names the text's data key; older events have none. */
+/** `text_key` names the text's data key; older events have no `text_key`. */
 const text = { kind: 'message', id: 'message_id', key: 'text_key' } as const;
 
 export const ConversationStarted = defineEvent(

@@ -24,7 +24,7 @@ export const NotificationRaised = defineEvent(
     /** Sealed with the key of the text that it quotes, so that snippet and text are erased together. */
     snippet: z.string(),
     snippet_key: z.string(),
-    /** Position of the event that mentions the person; absent in events of earlier versions. */
+    /** Position of the event that mentions the person; missing in events that earlier versions of the code appended. */
     source_position: z.string().optional(),
   }),
   { personal: { snippet: { kind: 'message', id: 'note_id', key: 'snippet_key' } } },
@@ -79,10 +79,10 @@ interface MarkNotificationsRead {
 export const READ_CHUNK = 5000;
 
 /**
- * No events for a repeated notification: its source is not after the newest source of this kind.
+ * No events for a repeat, that is, when the source event is not after the newest source event of this kind.
  * @param data `snippet` in stored form, with mentions as ids
- * @param follows `source_position` of the person's notification before this one, when both are raised concurrently
- * @throws `unavailable` when that notification is not raised yet: raised later, it would count as a repeat
+ * @param follows `source_position` of the person's previous notification, if that is raised concurrently
+ * @throws `unavailable` when the previous notification is not raised yet, because it would later count as a repeat
  */
 export const raiseNotification = (
   { raisedTo }: Inbox,

@@ -4,8 +4,8 @@ import { decided, defineEvent, type EventOf } from '../core/event.ts';
 import type { StreamType } from '../core/stream-type.ts';
 
 /**
- * An assertion of a hosting portal (decisions, section 3), in a stream named by a hash of partner and `jti`. Of
- * concurrent exchanges, exactly one is appended, across all nodes.
+ * An assertion of a hosting portal (decisions, section 3), in a stream named by a hash of partner and `jti`. When
+ * several nodes exchange an assertion at the same time, exactly one exchange is appended.
  */
 
 // Events

@@ -3,7 +3,7 @@ import type { Plan } from './tenant.ts';
 
 /** Limits on a tenant's storage, and its share of background work, by plan (docs/limits.md, decision 68). */
 interface Quotas {
-  /** Entities; the definition of each has at most 128 KiB. */
+  /** Entities; the fields of each entity have at most 131,072 characters as JSON. */
   readonly entities: number;
   /** Accounts of the chart: each report reads all accounts. */
   readonly accounts: number;

@@ -4,7 +4,7 @@ import { decided, defineEvent, type EventMeta, type EventOf } from '../core/even
 
 /**
  * Single sign-on of a tenant by OpenID Connect (decisions, section 3): provider, client, and allowed return origins.
- * Part of the tenant's stream; the client's secret is sealed with a key of its own.
+ * Part of the tenant's stream; the client's secret is sealed with a separate key.
  */
 
 // Events
@@ -54,7 +54,7 @@ export const ssoOf = (
 export interface SsoSettings {
   readonly issuer: string;
   readonly client_id: string;
-  /** Absent: keeps the present secret; allowed only if provider and client stay the same. */
+  /** If undefined, the present secret stays; this is allowed only if provider and client stay the same. */
   readonly client_secret?: string | undefined;
   readonly return_origins: readonly string[];
 }

@@ -21,7 +21,7 @@ interface DeliveryEnd {
 }
 
 /**
- * Counts each end once: ends come in log order, possibly repeated, and ends up to `countedTo` are skipped.
+ * Counts each end once: ends come in log order and may be repeated; an end at or before `countedTo` is skipped.
  * The tenth distinct dead letter pauses the subscription.
  */
 export const countEnd = (state: Subscriptions, end: DeliveryEnd): readonly SubscriptionEvent[] => {

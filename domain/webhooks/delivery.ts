@@ -112,7 +112,7 @@ export interface ScheduledDelivery {
   readonly dueAt: number | null;
   /** When the delivery entered the dead-letter log. */
   readonly deadAt: number | null;
-  /** A requested replay without an attempt yet. */
+  /** A requested replay that no attempt has answered yet. */
   readonly replay?: Replay | undefined;
   readonly lastReplayId?: string | undefined;
 }

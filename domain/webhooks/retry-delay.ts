@@ -3,8 +3,8 @@
 const HTTP_DATE = /^[A-Z][a-z]{2}, \d{2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} GMT$/;
 
 /**
- * Reads `Retry-After` of a 429 or 503, in ms from `now`; undefined for another status, or a header that is neither
- * whole seconds nor a date.
+ * Reads `Retry-After` of an answer with status 429 or 503, in ms from `now`. Undefined for any other status, and for a
+ * header that is not whole seconds or an HTTP date.
  */
 export const retryAfterOf = (status: number, header: string | undefined, now: number): number | undefined => {
   if ((status !== 429 && status !== 503) || header === undefined) return undefined;
@@ -15,7 +15,7 @@ export const retryAfterOf = (status: number, header: string | undefined, now: nu
   return Number.isNaN(at) ? undefined : Math.max(0, at - now);
 };
 
-/** Maximum share by which jitter lengthens a delay; it never shortens one. */
+/** Maximum share by which jitter lengthens a delay; jitter never shortens a delay. */
 const JITTER = 0.1;
 /** Limits a receiver's `Retry-After` to this multiple of the delay. */
 const LONGEST = 2;

@@ -185,7 +185,8 @@ export const startJob = (state: RecordState, job: JobStart): readonly RecordEven
 };
 
 /**
- * Moves a job to any other state of its version, also out of final states; ignores guards, roles and required fields.
+ * Moves a job to any other state of its workflow version, even from a final state; ignores guards, roles and required
+ * fields.
  * @throws `not_found`, `conflict`, `invalid_transition`
  */
 export const overrideJob = (

@@ -52,7 +52,7 @@ export type WorkflowEvent = EventOf<(typeof workflowEvents)[number]>;
 
 /** An announced change of an entity. */
 export interface Announcement {
-  /** Revision of its event; identifies the announcement. */
+  /** Revision of the announcement's event; identifies the announcement. */
   readonly revision: number;
   /** ms */
   readonly at: number;
