@@ -8,7 +8,7 @@ import type { Metrics } from '../ports/metrics.ts';
 import { bytesOf, chunked } from './chunking.ts';
 import type { CommitRun, RowResult } from './row.ts';
 
-/** Longest time (ms) between two writes of results. */
+/** A result that is added this long (ms) after the last write causes the next write. */
 const RECORD_MS = 1000;
 /** With this many unrecorded results no further rows start. */
 const FULL = 4 * CHUNK;

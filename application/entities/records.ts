@@ -41,7 +41,7 @@ type Schema = Awaited<ReturnType<Schemas['requireLatest']>>;
 /** Maximum number of tries of a write whose links change while they are looked up. */
 const TRIES = 5;
 
-/** Use cases on records (decisions, section 6); requests, forms and bulk operations all write through this class. */
+/** Use cases on records (decisions, section 6) for requests, forms, and edits of bulk sessions that set references. */
 export class Records extends WithDeps<{
   readonly streams: Streams;
   readonly schemas: Schemas;

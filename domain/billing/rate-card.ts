@@ -19,7 +19,7 @@ const rate = z.object({
   included: z.number().optional(),
 });
 
-/** Holds the whole card, changed or not. */
+/** Holds the whole card, even if only a part of the card has changed. */
 export const RateCardReplaced = defineEvent(
   'RateCardReplaced',
   z.object({ version: z.number(), currency: z.string(), rates: z.partialRecord(z.enum(METERS), rate) }),

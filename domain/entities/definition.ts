@@ -11,7 +11,7 @@ import { checkValue, compareDecimals, isDecimal } from './values.ts';
 const MAX_FIELDS = 200;
 const MAX_OPTIONS = 200;
 const MAX_LABEL = 200;
-/** Maximum length of the JSON of a schema's fields in characters; keeps lists of schemas, and events, small. */
+/** Maximum length of the JSON of a schema's fields in characters; keeps events, and lists of schemas, small. */
 const MAX_DEFINITION = 128 * 1024;
 
 const name = z.string().refine(isName, NAME_RULE);

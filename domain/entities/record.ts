@@ -11,7 +11,7 @@ import { type Types, typesSchema, type Values, valuesSchema } from './fields.ts'
 // Events
 
 const base = { record_id: z.string(), entity_name: z.string() };
-/** The workflow's version, fixed for the life of the job. */
+/** The workflow's name and version, which are fixed for the life of the job. */
 const workflow = { workflow: z.string(), workflow_version: z.number() };
 const jobStart = z.object({ ...workflow, state: z.string() });
 export type JobStart = Readonly<z.output<typeof jobStart>>;

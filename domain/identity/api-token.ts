@@ -52,7 +52,7 @@ export const ApiTokenMinted = defineEvent(
   }),
 );
 export const ApiTokenRevoked = defineEvent('ApiTokenRevoked', z.object({ token_id: z.string() }));
-/** Appended at most once a minute. */
+/** Appended at most once a minute for each token. */
 export const ApiTokenUsed = defineEvent('ApiTokenUsed', z.object({ token_id: z.string() }));
 
 export const apiTokenEvents = [ApiTokenMinted, ApiTokenRevoked, ApiTokenUsed] as const;

@@ -160,7 +160,7 @@ const changed = (before: PostingRule, change: RuleChange): RuleContent =>
 
 /**
  * Checks the condition, the paths against the source, and that at most one line is the remainder.
- * @throws `validation_failed` with every issue
+ * @throws `validation_failed`, for an invalid condition alone, otherwise with every issue
  */
 export const requireRule = ({ source_kind, when, date, lines }: RuleContent): void => {
   if (when !== undefined) parseCondition(when, ['payload'], 'when');

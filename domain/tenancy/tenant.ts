@@ -136,7 +136,7 @@ export interface ChangeTenant extends Changes<Omit<TenantSettings, 'entitlements
 
 const SLUG = /^[a-z][a-z0-9_]{0,39}$/;
 
-/** Reserves `platform` and `partner_…`, which name the platform's own streams. */
+/** Excludes `platform` and `partner_…`, which name streams of the platform and of partners. */
 export const isTenantId = (id: string): boolean =>
   SLUG.test(id) && id !== PLATFORM && !id.startsWith('partner_');
 

@@ -67,7 +67,7 @@ export const WebhookDeadLettersCleared = defineEvent(
   z.object({ ...base, source_position: z.string() }),
 );
 
-/** Requests a replay of all deliveries in the dead-letter log up to `until`; `count` is their number. */
+/** Requests a replay of the dead letters up to the time `until`; `count` is the number of these dead letters. */
 export const WebhookDeadLettersReplayed = defineEvent(
   'WebhookDeadLettersReplayed',
   z.object({ ...base, replay_id: z.string(), until: z.string(), count: z.number() }),

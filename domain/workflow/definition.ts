@@ -10,7 +10,7 @@ import { FIELD_KEY } from '../expressions/tree.ts';
 
 const MAX_STATES = 100;
 const MAX_TRANSITIONS = 500;
-/** Maximum size of a definition's JSON in characters; keeps lists of workflows and events small. */
+/** Maximum size of a definition's JSON in characters; keeps events, and lists of workflows, small. */
 export const MAX_DEFINITION = 128 * 1024;
 const MAX_REQUIRED_FIELDS = 100;
 const MAX_GUARD = 4096;
