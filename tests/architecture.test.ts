@@ -153,7 +153,7 @@ describe('the architecture', () => {
     });
   }
 
-  // The lint of biome.json forbids Node's timers and random functions as imports and globals; this finds members.
+  // biome.json forbids imports and globals of timers and random functions; this test finds members, like `Date.now`.
   it('reads the wall clock and draws random numbers only through the ports', () => {
     const broken = ['domain', 'application', 'projections', 'api/http', 'api/ws', 'api/routes', 'api/compose']
       .flatMap((folder) => globSync(`${folder}/**/*.ts`))

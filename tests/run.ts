@@ -11,7 +11,7 @@ import { type FileTimes, measureFiles, tableOf } from './support/times.ts';
 /**
  * `npm run test:all`: runs every test file, in batches of neighbouring files, each batch in its own process and several
  * at a time. Prints the failures again at the end, then one line with the counts. Exits with 1 when a test failed or
- * none ran.
+ * none passed.
  *
  * `npm run test:all -- tests/e2e/ledger` runs a folder; several folders and files may be given. `TEST_PROCESSES` is
  * the number of processes at a time (default: two more than there are cores, at most 6, since tests wait for servers
@@ -36,7 +36,7 @@ interface Outcome extends Counts {
 const TIMEOUT_MS = 180_000;
 /** Files of a batch share servers (see `sharedWorld`), loaded modules and the OpenAPI document. */
 const BATCH = 24;
-/** Tests that need no server for themselves are short. */
+/** Files of a batch outside `tests/e2e`: their tests are short. */
 const LARGE_BATCH = 40;
 const MONGODB = 'MongoDB';
 const E2E = 'tests/e2e';
@@ -44,7 +44,7 @@ const SIMULATION = 'tests/simulation';
 /** Characters of an error that are printed again at the end. */
 const FAILURE_CHARACTERS = 1500;
 
-/** The limit of a test or hook is for a run alone; beside other batches it gets at least {@link TIMEOUT_MS}. */
+/** Raises the limit of a test or hook to at least {@link TIMEOUT_MS}, since other batches slow it down. */
 const allowTime = (one: Test | Hook): void => {
   one.timeout(Math.max(one.timeout(), TIMEOUT_MS));
 };

@@ -1,10 +1,10 @@
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 
-/** A proxy before a server that cuts connections at random. */
+/** A proxy that cuts connections to a server at random. */
 export interface CuttingProxy {
   readonly url: string;
   readonly cuts: number;
-  /** Cuts the open connections, and then others until it has made this many more cuts. */
+  /** Cuts the open connections, and then later connections, until it has made this many more cuts. */
   cut(more: number): void;
   /** The bytes of the server that each cut connection had received. */
   readonly received: readonly number[];

@@ -61,7 +61,7 @@ describe('EventStoreDB adapter', () => {
     expect(await store.readAll({ filter })).to.deep.equal(await store.readStream('a.s-1'));
   });
 
-  /** Follows the log over a break. @returns the number of warnings */
+  /** Follows the log while a subscription breaks with this error. @returns the number of warnings */
   const warningsOver = async (error: Error): Promise<number> => {
     const logger = testLogger();
     const server = new FakeEventStoreDb();

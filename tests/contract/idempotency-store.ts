@@ -79,7 +79,7 @@ export function idempotencyStoreContract(name: string, start: () => Promise<Idem
       );
       const told = await Promise.all(racers);
       expect(told.filter((each) => each.first)).to.have.length(1);
-      // All share the one recorded use.
+      // All callers share the one recorded use.
       expect(new Set(told.map((each) => each.use.nonce)).size).to.equal(1);
       expect(await other.begin('acme/ann', key, use(), later)).to.deep.include({ first: false });
       expect(await store.get('acme/ann', key)).to.equal(undefined);

@@ -125,7 +125,7 @@ await describeWithMongo('stored forms', (title, start) => {
           answers.push(answer);
           expect(active).to.equal('v1.1');
         });
-        // The replaced generation's follower notices at the next event, and drops it.
+        // The follower of the replaced generation notices this at the next event, and drops the generation.
         await kit.write('globex', 'CLOSE');
         await untilPasses(async () => {
           expect((await store.state(at('v1'))).checkpoint).to.equal(undefined);

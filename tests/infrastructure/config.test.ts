@@ -62,7 +62,7 @@ describe('The configuration', () => {
     }
   });
 
-  it('reads the origins of pages that may call', () => {
+  it('reads the origins of pages that may call the API', () => {
     expect(readConfig({}).CORS_ORIGINS).to.deep.equal([]);
     expect(
       readConfig({ CORS_ORIGINS: 'https://a.example, http://localhost:5173' }).CORS_ORIGINS,
@@ -98,7 +98,7 @@ describe('The configuration', () => {
     expect(readConfig({ TRUST_PROXY: 'loopback, 10.0.0.0/8' }).TRUST_PROXY).to.equal('loopback, 10.0.0.0/8');
   });
 
-  it('requires its secrets in production, and refuses a demo', () => {
+  it('requires its secrets in production, where the demo is off by default', () => {
     expect(readConfig(PRODUCTION).DEMO).to.equal(false);
     expect(readConfig({ ...PRODUCTION, DEMO: '1' }).DEMO).to.equal(true);
     for (const name of Object.keys(PRODUCTION).filter((key) => key !== 'NODE_ENV')) {
@@ -136,7 +136,7 @@ describe('The configuration', () => {
     ['EVENTSTORE_URL', 'esdb://u:hu@sh@h'],
     ['EVENTSTORE_URL', 'esdb://hush@h'],
     ['EVENTSTORE_URL', 'esdb://u:hush@h?tls=maybe'],
-    // The client prints the whole string, password included.
+    // The error of the EventStoreDB client contains the whole string with the password.
     ['EVENTSTORE_URL', 'esdb://u:hush@h?tsl=true'],
     ['EVENTSTORE_URL', 'esdb://u:hush@h?tls=true&tlsVerifyCert=false'],
     ['EVENTSTORE_URL', 'esdb://u:hush@h?tls=false&throw_on_append_failure=false'],
@@ -198,13 +198,13 @@ describe('The configuration', () => {
     });
   }
 
-  it('requires all of an admin’s variables, and distinct secrets per family', () => {
+  it('requires both variables of the platform admin, and different secrets in each family', () => {
     expect(() => readConfig({ PLATFORM_ADMIN_EMAIL: 'a@b.test' })).to.throw('PLATFORM_ADMIN_PASSWORD');
     const shared = { ...PRODUCTION, PLATFORM_JWT_SECRET: PRODUCTION.TENANT_JWT_SECRET };
     expect(() => readConfig(shared)).to.throw('PLATFORM_JWT_SECRET must differ from TENANT_JWT_SECRET.');
   });
 
-  it('accepts a previous and a next secret of each family, different from all others', () => {
+  it('accepts a previous and a next secret of each family, and requires that all secrets differ', () => {
     const families = ['TENANT_JWT', 'PLATFORM_JWT', 'PARTNER_JWT', 'PARTNER_EXCHANGE'];
     for (const previous of families.flatMap((name) => [`${name}_SECRET_PREVIOUS`, `${name}_SECRET_NEXT`])) {
       expect(readConfig({ ...PRODUCTION, [previous]: secret('old') })).to.have.property(

@@ -14,7 +14,7 @@ import {
 } from '../application/billing/metered.ts';
 import { ALL, customer, instantAt, overlap, STEPS, useOf, window } from './billing-support.ts';
 
-/** Any history of hand-overs: only the partner of its time bills each unit of usage. */
+/** For any history of hand-overs: each unit of usage is billed only by the tenant's partner at that time. */
 
 const PARTNERS = [PARTNER, SOUTH] as const;
 const COUNTS = USED.filter((meter) => meter !== 'active_users');

@@ -6,7 +6,7 @@ import { ACME, BETA, USED } from '../application/billing/metered.ts';
 
 const STEP = 6 * 3_600_000;
 const BEGIN = Date.UTC(2026, 9, 28);
-/** Six hours each: midnights, ends of months, and times in between. */
+/** Number of steps, six hours each: at midnights, ends of months, and times in between. */
 export const STEPS = 4 * 38;
 
 export const instantAt = (step: number, more = 0): string =>

@@ -83,8 +83,8 @@ const follow = (follower: Pick<Entities, 'deliver'>): (() => Promise<number>) =>
 };
 
 /**
- * The cascade of a session in the log at the session's end, recounted, with the remaining work. Excludes marks of a
- * refused deletion, which another node may take back later.
+ * Recounts the cascade of a session, and the work that is left, from the log up to the session's end. Excludes marks
+ * of a refused deletion, which another node may take back later.
  */
 const atTheEnd = async (node: BulkNode, session: string, selected: readonly string[]) => {
   const { events } = node.shared;

@@ -28,7 +28,7 @@ const DAYS = [
   '2026-03-15',
   '2027-01-01',
 ];
-/** Includes a code that exists only after it was opened, or an account was renamed to it. */
+/** `N1` exists only after an account was opened with it or renamed to it. */
 const CODES = [...CHART.map(([code]) => code), 'N1'];
 const CURRENCIES = ['EUR', 'USD'];
 

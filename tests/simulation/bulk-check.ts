@@ -19,7 +19,7 @@ const deleted = z.looseObject({ record_id: z.string(), deletion_id: z.string() }
 /** Event types by which a row of a bulk session changes its record. */
 const EFFECTS = new Set(['RecordUpdated', 'RecordDeleted', 'JobTransitioned']);
 
-/** Each row of a bulk session was applied once if it succeeded, never otherwise, and each has one outcome. */
+/** Each row of a bulk session has one outcome; a succeeded row was applied once, any other row never. */
 export const checkBulkRows = (log: readonly Fact[], report: Report): void => {
   const effects = new Map<string, number>();
   for (const event of log) {

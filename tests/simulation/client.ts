@@ -51,7 +51,7 @@ const TRIES = 40;
 /** A read is tried until the longest outage is over. */
 const READ_TRIES = 2_000;
 
-/** Calls any available node with one credential, and keeps the answers. */
+/** Calls nodes that the dice pick, with one credential, and records each write with its answer. */
 export class Client {
   readonly #world: World;
   readonly #dice: Dice;
@@ -92,7 +92,7 @@ export class Client {
     }
   }
 
-  /** Reads at any node, whose answer must include the write although its read models may not have it yet. */
+  /** Reads at any node. The answer must include the write, even when the node's read models do not have it yet. */
   async getAfter(written: Reply | undefined, path: string): Promise<Reply> {
     return this.get(path, after(written));
   }

@@ -15,7 +15,7 @@ export type Serve = (call: OutboundRequest) => { readonly status: number; readon
 
 type Kind = 'fine' | 'error' | 'lost before' | 'lost after' | 'slow' | 'silent';
 
-/** The hosts that the product calls: webhook receivers, or as `serve` defines. They may answer late, wrong or never. */
+/** Hosts that the product calls: webhook receivers, and hosts with a handler. They may answer late, wrong or never. */
 export class Hosts {
   /** Calls that receivers of webhooks got. */
   readonly received: Received[] = [];

@@ -27,7 +27,7 @@ export class SimulatedNode {
   /** All platforms that were started, also killed ones, for {@link dispose}. */
   readonly #all: Platform[] = [];
   #owner: Owner = { isAlive: false, stalledUntil: 0 };
-  /** Difference (ms) of the node's wall clock. */
+  /** Difference (ms) between the node's wall clock and the clock of the run. */
   clockSkew = 0;
   /** Makes the node die at one of its next calls of a store, before or after the call took effect. */
   diesAt: 'call' | 'answer' | undefined;
@@ -71,7 +71,7 @@ export class SimulatedNode {
     return this.#platform;
   }
 
-  /** Resolves when the node serves; never when it is killed before. */
+  /** Resolves when the node serves; may never resolve when the node is killed before. */
   async start(): Promise<void> {
     const { time, config, adapters, logger, startedAt } = this.#options;
     const owner: Owner = { isAlive: true, stalledUntil: 0 };
@@ -96,7 +96,7 @@ export class SimulatedNode {
     });
   }
 
-  /** Kills the node after so many more of its events, which can be between any two asynchronous steps. */
+  /** Kills the node at its `events`-th event from now, which can be between any two asynchronous steps. */
   dieAfter(events: number): void {
     this.#owner.ending = { left: events, end: () => this.kill() };
   }

@@ -20,7 +20,7 @@ export interface Fault {
 }
 
 /**
- * The log is quiet when nothing was appended for so long (ms). The time exceeds the delay with which growth reaches a
+ * The log is quiet after this time (ms) without an append. The time exceeds the delay with which growth reaches a
  * node. It is longer while deliveries wait for their next attempt, and while an invoice is being issued: a call of the
  * billing system takes up to 10 s, and the next call follows after up to 60 s.
  */
@@ -127,7 +127,7 @@ const checkChains = (log: readonly Fact[], report: Report): void => {
   }
 };
 
-/** The kept hashes are those of the log. */
+/** For each stream, the kept hash is the hash of the stream's last event up to the position of the kept hashes. */
 const checkKeptHashes = async (
   log: readonly Fact[],
   { stores: { heads } }: World,
@@ -181,7 +181,7 @@ const checkSettled = async (world: World, report: Report): Promise<void> => {
       report(`the lease ${name} was last renewed by ${node} at ${at} ms`);
 };
 
-/** Each delivery ends, is sent with the same bytes each time, and is recorded as delivered when it was delivered. */
+/** Each delivery ends once and is sent with the same bytes each time; each announced event has one delivery. */
 const checkDeliveries = (log: readonly Fact[], { received }: Hosts, report: Report): void => {
   const deliveries = log.filter(({ type }) => type === 'DeliveryScheduled');
   const ended = new Map<string, string[]>();

@@ -10,11 +10,11 @@ export interface Seeds {
   readonly requests: number;
   /** Processes at a time. */
   readonly jobs: number;
-  /** No run begins after this time (ms of the process). */
+  /** No run begins after this time (ms since the start of this process). */
   readonly deadline: number;
 }
 
-/** Runs of one process, which then ends, so that memory that runs leave behind does not add up. */
+/** Number of runs after which a process ends, so that memory that runs leave behind does not add up. */
 const RUNS = 250;
 
 const ran = z.object({

@@ -22,7 +22,7 @@ export interface RunResult {
   readonly requests: number;
   /** All HTTP requests, with reads and repeats. */
   readonly calls: number;
-  /** The size that was asked for. */
+  /** {@link RunOptions.requests}. */
   readonly asked: number;
   readonly steps: number;
   /** Virtual seconds. */
@@ -161,7 +161,7 @@ const restart = (world: World, node: World['nodes'][number], dice: Dice): void =
   });
 };
 
-/** Faults end, and every node is up again and runs. */
+/** Ends the faults, and waits until every node runs again. */
 const calm = async (world: World): Promise<void> => {
   world.faults.areOn = false;
   for (let waited = 0; world.nodes.some(({ runs }) => !runs); waited += 1) {

@@ -115,7 +115,7 @@ class Calls {
 
 const batch = z.looseObject({ writes: z.array(z.unknown()) });
 
-/** The commit as a store without transactions leaves it when it breaks: some documents, and not their checkpoint. */
+/** A commit that breaks in a store without transactions: writes only the first documents, and no checkpoint. */
 const halved = ([given]: readonly unknown[], dice: Dice): readonly unknown[] => {
   const { writes, checkpoint: _, ...rest } = batch.parse(given);
   return [{ ...rest, writes: writes.slice(0, dice.between(0, writes.length)) }];

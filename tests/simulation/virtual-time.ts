@@ -3,7 +3,7 @@ import { setImmediate as realTick } from 'node:timers/promises';
 import type { Timer, Timers } from '../../application/core/runtime/timers.ts';
 import { type Timed, TimeHeap } from './time-heap.ts';
 
-/** A part of the world that can die or stall, which drops or delays its timers. */
+/** A part of the world. When it dies, its timers are dropped; when it stalls, they are delayed. */
 export interface Owner {
   isAlive: boolean;
   /** Runs nothing before this time. */
@@ -18,7 +18,7 @@ interface Entry extends Timed {
   readonly run: () => void;
   readonly owner: Owner | undefined;
   isCancelled: boolean;
-  /** Runs although its owner is dead or stalls, since queues that all nodes of this process share work in ticks. */
+  /** Runs also when its owner is dead or stalls: it may be a tick of a queue that all nodes of this process share. */
   readonly outlives: boolean;
 }
 
@@ -28,7 +28,7 @@ const TICK_MS = 0.05;
 /** Most events that {@link VirtualTime.drain} looks at. */
 const MOST_TICKS = 100_000;
 
-/** Events that are run in one tick of the event loop; Node lets microtasks and ticks end between them. */
+/** Most events in one tick of the event loop; Node runs microtasks and `process.nextTick` callbacks between them. */
 const EVENTS_PER_TICK = 128;
 
 /**
@@ -52,7 +52,7 @@ export class VirtualTime {
     return this.#now;
   }
 
-  /** Runs code as part of `owner`: the timers that it sets die and stall with it. */
+  /** Runs code as part of `owner`: the timers that the code sets die and stall with the owner. */
   as<T>(owner: Owner | undefined, run: () => T): T {
     return this.#contextOf(owner)(run);
   }
@@ -122,7 +122,7 @@ export class VirtualTime {
     return promise;
   }
 
-  /** Runs events until `isOver` or until a real store works. */
+  /** Runs at most {@link EVENTS_PER_TICK} events; stops when `isOver` returns true or a real store works. */
   #tick(isOver: () => boolean, limitMs: number): Promise<void> {
     return new Promise((resolve, reject) => {
       let hasFailed = false;
@@ -146,8 +146,8 @@ export class VirtualTime {
   }
 
   /**
-   * Runs the next event, and those of the same part of the world at the same time, as timers that expire together do.
-   * @throws when there is none by `limitMs`
+   * Runs the next event and the following events of the same owner at the same time, like timers that expire together.
+   * @throws when no event is left by `limitMs`, or after {@link mostSteps}
    */
   #step(limitMs: number): void {
     if (this.steps > this.mostSteps) throw new Error(`more than ${this.mostSteps} steps`);
@@ -170,7 +170,7 @@ export class VirtualTime {
     }
   }
 
-  /** The next event that is not cancelled, of a part that lives and does not stall. */
+  /** The next event that may run: drops events of dead owners, and delays events of owners that stall. */
   #next(): Entry | undefined {
     for (;;) {
       const entry = this.#heap.pop();

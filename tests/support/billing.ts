@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { newPartner, PORTAL, type TestPartner } from './partners.ts';
 import type { TestTenant, World } from './world.ts';
 
-/** The API of partner billing: the shapes of the decisions; strict, to detect additional keys. */
+/** Shapes of the API of partner billing, from the decisions; strict, to detect additional keys. */
 
 export const RATE_CARD = `${PORTAL}/billing/rate-card`;
 export const STATEMENTS = `${PORTAL}/billing/statements`;

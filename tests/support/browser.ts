@@ -56,7 +56,7 @@ export class Browser {
     };
   }
 
-  /** Follows redirects up to the first other page, or to an address that `stop` accepts, which is not requested. */
+  /** Follows redirects until an answer is no redirect, or until `stop` accepts the next address. */
   async follow(url: string, stop: (url: string) => boolean = () => false): Promise<Page> {
     let page = await this.visit(url);
     for (let hops = 0; page.location !== undefined && !stop(page.location); hops += 1) {

@@ -28,7 +28,7 @@ const OFF_IN_PLAYWRIGHT = [
 /** Menus of the address bar, not visible in tests: preparing them takes most of the processor time of a new page. */
 const MENUS = ['WebUIOmniboxPopup', 'WebUIOmniboxAimPopup'];
 
-/** @param path of the browser's program */
+/** @param path the browser's program */
 export const launchChromium = (path: string, ...args: readonly string[]): Promise<Browser> =>
   chromium.launch({
     executablePath: path,
@@ -43,7 +43,7 @@ export interface TestPages {
   end(): Promise<void>;
 }
 
-/** @param path of the browser's program @param html the text of every page */
+/** @param path the browser's program @param html the text of every page */
 export const startPages = async (
   path: string,
   html = '<!doctype html><title>A page</title>',

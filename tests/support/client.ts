@@ -108,8 +108,8 @@ interface Sent {
 }
 
 /**
- * As `fetch`, in a quarter of its processor time.
- * @throws {TypeError} as `fetch` does when there is no whole answer
+ * Works like `fetch`, but takes a quarter of the processor time.
+ * @throws {TypeError} like `fetch`, when the answer does not arrive or is cut off
  */
 const receive = async (url: string, { follows, ...sent }: Sent): Promise<Received> => {
   try {

@@ -12,9 +12,9 @@ export const XSS = '"><img src=x onerror=alert(1)><script>alert(1)</script>';
 interface Options {
   /** Environment of the server. */
   readonly env?: Readonly<Record<string, string>>;
-  /** Puts a proxy before the server that can cut connections. */
+  /** Puts a proxy, which can cut connections, before the server. */
   readonly isCuttable?: boolean;
-  /** Cleans up after the preparation. */
+  /** Runs after the last test, to undo the preparation. */
   readonly end?: () => unknown;
 }
 
@@ -39,7 +39,7 @@ export class Site {
     return this.#proxy;
   }
 
-  /** Refusals of the policy and errors of the pages so far. */
+  /** {@link ConsoleBrowser.problems}; empty before the first test. */
   get problems(): readonly string[] {
     return this.#browser?.problems ?? [];
   }
@@ -83,7 +83,7 @@ export const signInPlatform = async (page: Page): Promise<void> => {
   await page.getByRole('button', { name: 'Sign in' }).click();
 };
 
-/** Goes to a page without a new load, which would sign out. */
+/** Goes to a page without reloading, since a reload would sign out. */
 export const goTo = async (page: Page, path: string): Promise<void> => {
   await page.evaluate(`history.pushState(null, '', ${JSON.stringify(`/console${path}`)})`);
 };
@@ -97,7 +97,7 @@ export const settled = async (page: Page): Promise<void> => {
 
 /**
  * Gives the tests of a suite a server and a browser. The tests are skipped where no browser is installed, and fail on
- * refusals of the page's policy and on errors of the page.
+ * violations of the Content Security Policy and on errors of the page.
  * @param prepare runs before the first test
  */
 export const consoleSuite = (

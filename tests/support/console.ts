@@ -6,14 +6,14 @@ import type { BrowserContextOptions, Page } from 'playwright-core';
 import { z } from 'zod';
 import { chromiumPath, launchChromium } from './chromium.ts';
 
-/** The Console of a running server in Chromium; the test fails on refusals of the policy and on errors of the page. */
+/** The Console of a running server in Chromium, with the problems of its pages. */
 
 export interface ConsoleBrowser {
   /** A new session at a path below `/console`, not signed in. */
   open(path?: string, options?: BrowserContextOptions): Promise<Page>;
   /** Signed in with this token of a tenant's person, as after single sign-on. */
   openAs(token: string, path: string, options?: BrowserContextOptions): Promise<Page>;
-  /** Violations of the policy, uncaught errors and lines of `console.error` of all pages so far. */
+  /** Of all pages so far: violations of the Content Security Policy, uncaught errors, logged errors and warnings. */
   readonly problems: readonly string[];
   /** Ignores a problem that the test itself causes. */
   expect(problem: RegExp): void;
@@ -38,7 +38,7 @@ export const buildConsole = async (): Promise<void> => {
   await promisify(execFile)(process.execPath, ['console/build.js']);
 };
 
-/** @param base of the server */
+/** @param base the server's address */
 export const startConsole = async (base: string): Promise<ConsoleBrowser> => {
   await buildConsole();
   const browser = await launchChromium(chromiumPath() ?? '');
@@ -53,7 +53,7 @@ export const startConsole = async (base: string): Promise<ConsoleBrowser> => {
     page.on('pageerror', (error) => report(`uncaught: ${error.message}`));
     page.on('console', (line) => {
       if (isRefusal(line.text(), line.location().url)) return;
-      // Chromium reports violations of the policy here, too.
+      // Chromium reports violations of the Content Security Policy here, too.
       if (line.type() === 'error' || line.type() === 'warning') report(`${line.type()}: ${line.text()}`);
     });
     return page;

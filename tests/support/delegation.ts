@@ -4,7 +4,7 @@ import { KEYS } from './server.ts';
 import { now, type Person, signed, tenantClaims } from './tokens.ts';
 import type { Member } from './world.ts';
 
-/** The API of API tokens and extensions; strict, to detect additional keys. */
+/** Shapes of the API of API tokens and extensions; strict, to detect additional keys. */
 
 export const API_TOKENS = '/api/v1/tenant/api-tokens';
 export const TEST_TOKEN = `${API_TOKENS}/test-token`;

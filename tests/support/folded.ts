@@ -38,7 +38,7 @@ export const folded = (projection: Projection, story: readonly Told[]): Map<stri
   return documents;
 };
 
-/** Makes a touch fail that changes the stored document instead of returning a new one. */
+/** Makes a touch fail when it changes the stored document instead of returning a new one. */
 const deepFrozen = <T>(value: T): T => {
   if (typeof value === 'object' && value !== null && !Object.isFrozen(value)) {
     Object.freeze(value);

@@ -47,7 +47,7 @@ const opened = async (server: Server, port: number): Promise<number> => {
   return found.port;
 };
 
-/** Runs `act` on a connection once a request has begun to arrive. @returns its URL */
+/** Runs `act` on a connection once a request has begun to arrive. @returns the receiver's URL */
 export const startRawReceiver = async (
   act: (socket: TLSSocket, nth: number) => void,
   certificate: { key: string; cert: string } = CERTIFICATE,

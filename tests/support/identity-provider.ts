@@ -84,7 +84,7 @@ export const startProvider = async (options: {
       claims: () => accounts.get(sub) ?? { sub },
     }),
     loadExistingGrant: async ({ oidc }: Context) => {
-      // A session has one grant per client; a new one would end the earlier one's tokens.
+      // A session has one grant per client; a new grant would end the tokens of the earlier grant.
       const known = oidc.session.grantIdFor(oidc.client.clientId);
       if (known !== undefined) return oidc.provider.Grant.find(known);
       const grant = new oidc.provider.Grant({

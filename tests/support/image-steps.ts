@@ -4,7 +4,7 @@ import { join, matchesGlob } from 'node:path';
 import { promisify } from 'node:util';
 import { z } from 'zod';
 
-/** Runs the steps of the Dockerfile in a folder, where no engine is at hand: a folder of `into` for each stage. */
+/** Runs the steps of the Dockerfile without a container engine: each stage is a folder in `into`. */
 
 export interface Image {
   /** The folder of the last stage. */
@@ -84,7 +84,7 @@ export const runImageSteps = async (into: string): Promise<Image> => {
         break;
       }
       case 'RUN':
-        // Absolute paths are those of the stage.
+        // Absolute paths begin at the stage's folder.
         await promisify(execFile)('sh', ['-c', rest.replace(/ \/(?=\w)/g, ` ${root}/`)], { cwd: at('.') });
         break;
       case 'ARG':

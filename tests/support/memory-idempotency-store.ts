@@ -3,7 +3,7 @@ import type { IdempotencyStore, KeyUse, StoredAnswer } from '../../application/p
 interface Row {
   readonly scope: string;
   readonly key: string;
-  /** Undefined for an answer that was put without a beginning. */
+  /** Undefined for an answer that was put without a `begin`. */
   readonly use: KeyUse | undefined;
   readonly answer: StoredAnswer | undefined;
   readonly expiresAt: number;

@@ -18,7 +18,7 @@ const MINUTES_5 = 300_000;
 
 /**
  * Runs a program in the folder.
- * @param more of its environment; installers need all of this process's
+ * @param more further variables for the program; installers need all variables of this process
  * @throws with the program's output when it fails
  */
 export const run = async (
@@ -43,7 +43,7 @@ export const run = async (
 export const tool = (name: string, ...args: readonly string[]): Promise<string> =>
   run(process.execPath, [join(FOLDER, 'node_modules/.bin', name), ...args]);
 
-/** Installs what the lockfile names, unless it is there. Leaves no generated files of a former run. */
+/** Installs the packages of the lockfile unless they are installed. Removes files that a former run generated. */
 export const installTools = async (): Promise<void> => {
   rmSync(GENERATED, { recursive: true, force: true });
   cpSync(SOURCE, FOLDER, { recursive: true });

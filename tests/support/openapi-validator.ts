@@ -4,8 +4,8 @@ import { z } from 'zod';
 import { Router } from '../../api/http/router.ts';
 
 /**
- * Checks an answer against the OpenAPI document: throws for an unknown path, an undocumented status, or a body of
- * another form. The e2e client uses it for every answer.
+ * Checks an answer against the OpenAPI document: throws for an unknown path, an undocumented status, or a body that
+ * does not match its schema. The e2e client uses it for every answer.
  */
 export type AnswerCheck = (method: string, path: string, status: number, body: unknown) => void;
 

@@ -18,7 +18,7 @@ export interface Tally {
   readonly entries: readonly string[];
 }
 
-/** While active, folding an entry with the text `poison` fails; false is like a fixed build. */
+/** While active, folding an entry with the text `poison` fails; `active: false` stands for a fixed build. */
 export const poison = { active: true };
 
 /**

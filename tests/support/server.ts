@@ -67,7 +67,7 @@ export interface Server {
   readonly port: number;
   readonly dataDir: string;
   readonly pid: number;
-  /** The test server with its events; undefined for the embedded store. */
+  /** The event store server that holds the events; undefined for the embedded store. */
   readonly eventStore: TestEventStoreDb | undefined;
   /** The process's standard output and standard error. */
   output(): string;
@@ -146,10 +146,10 @@ const addressIn = (output: string): string | undefined => {
 };
 
 const START_MS = 150_000;
-/** A start fills V8's young generation of 1 MB many times before it grows: a tenth of the start's processor time. */
+/** With V8's default young generation of 1 MB, a start spends a tenth of its processor time on garbage collection. */
 export const FEW_COLLECTIONS = ['--min-semi-space-size=16'];
 
-/** The file that `npm start` runs, as users start it, without options for tests. */
+/** The file that `npm start` runs. Like users, tests start it without further options of Node. */
 export const SOURCE = join(import.meta.dirname, '../../api/main.ts');
 const MAIN = productFile('api/main.ts');
 
@@ -186,7 +186,7 @@ const launch = (dataDir: string, env: ServerOptions['env'] = {}, isShared = fals
 
 export const isInUse = (dataDir: string): boolean => [...running.values()].includes(dataDir);
 
-/** Releases the leases of a killed process, so that its successor does not wait for their expiry. */
+/** Releases all leases in the folder after a kill, so that the next process does not wait for their expiry. */
 export const freeLeases = (dataDir: string): void => {
   const path = join(dataDir, 'read-models.db');
   if (!existsSync(path)) return;
@@ -260,7 +260,7 @@ export const startSharedServer = async (env: ServerOptions['env'], beside?: Serv
   return { ...server, stop: refuse, kill: refuse, signal: refuse };
 };
 
-/** A limit only ends a test that fails anyway, so a busy machine gets at least this long. */
+/** Shortest limit of {@link eventually}: only tests that fail wait so long, and a busy machine is slow. */
 const LEAST_WAIT_MS = 60_000;
 
 /** A check often is a request, so long waits repeat it less often. */

@@ -12,7 +12,7 @@ export interface SmallDisk {
   remove(): void;
 }
 
-/** A file system in memory; a sentence where none can be mounted (root on Linux can). */
+/** A file system in memory, or a sentence that none can be mounted: that takes root on Linux. */
 export const smallDisk = (megabytes: number, options = ''): SmallDisk | string => {
   const path = mkdtempSync(join(tmpdir(), 'small-disk-'));
   try {

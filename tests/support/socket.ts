@@ -52,7 +52,7 @@ export interface Listening {
 
 export interface ListenOptions {
   readonly after?: string;
-  /** Further parameters; a list is sent as several. */
+  /** Further parameters; a list sends the parameter once for each value. */
   readonly query?: Readonly<Record<string, string | readonly string[]>>;
   /** The place of the token in the handshake; default: the query. */
   readonly by?: 'query' | 'header' | 'subprotocol';

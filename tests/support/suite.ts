@@ -1,6 +1,6 @@
 import { endWorld, type Pair, sharedPair, sharedWorld, type TestTenant, talk, type World } from './world.ts';
 
-/** State that the tests of a suite share, created before the first and ended after the last. */
+/** State that the tests of a suite share, created before the first test and ended after the last one. */
 
 /**
  * Runs `start` before the suite's first test and `end` after its last, even if the start failed.

@@ -13,7 +13,7 @@ const part = (value: unknown): string =>
 
 /**
  * A token with exactly this header and payload, so that tests can send tokens that no library would mint.
- * @param hash of the HMAC: `sha256` for HS256
+ * @param hash the hash function of the HMAC: `sha256` for HS256
  */
 export const rawToken = (header: unknown, payload: unknown, key: string, hash = 'sha256'): string => {
   const content = `${part(header)}.${part(payload)}`;

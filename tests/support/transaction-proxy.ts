@@ -9,12 +9,12 @@ type Document = BSON.Document;
 /**
  * A proxy in front of FerretDB that imitates a replica set's transactions as far as the read store needs them. Writes
  * of a transaction are held until its commit, and then applied at once. A transaction fails like MongoDB's
- * (`WriteConflict`, label `TransientTransactionError`) when a document that it updates conditionally has changed, or
- * when a transaction committed since its start has written the same documents, or a collection that it has only read.
+ * (`WriteConflict`, label `TransientTransactionError`) when a document of a conditional update has changed, or when a
+ * later commit has written the same documents or, for a transaction that only reads, a collection that it has read.
  */
 export interface TransactionProxy {
   readonly url: string;
-  /** Names of the transactions' commands, in order. */
+  /** Names of all commands in transactions, and of `killSessions`, in order. */
   readonly commands: string[];
   /** Answers the next command of that name with this error; with `isDone` it is executed nevertheless. */
   failNext(name: string, error: Document, isDone?: boolean): void;
@@ -24,7 +24,7 @@ export interface TransactionProxy {
 
 interface Transaction {
   readonly number: string;
-  /** Number of commits at its first read. */
+  /** Number of commits before the first read of the transaction. */
   began: number | undefined;
   readonly reads: Set<string>;
   readonly writes: { readonly update: string; readonly $db: string; readonly statement: Document }[];

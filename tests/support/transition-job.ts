@@ -8,7 +8,7 @@ import {
   withJob,
 } from '../../domain/workflow/job.ts';
 
-/** Checks and makes a transition as the use case does. @throws `not_found`, and as `refusalError` */
+/** Checks and makes a transition as the use case does. @throws `not_found`, and the errors of `refusalError` */
 export const transitionJob = (
   state: RecordState,
   command: TransitionCommand,

@@ -39,7 +39,7 @@ export interface World {
   tenant(): Promise<TestTenant>;
   /**
    * Restarts on the same data folder, after `stop` or `kill` of {@link server}.
-   * @param leases `kept`: the killed process's leases must expire, as in production while another process runs
+   * @param leases `kept`: the new process waits until the leases of the killed process expire, as in production
    */
   restart(env?: ServerOptions['env'], leases?: 'freed' | 'kept'): Promise<void>;
   /** Waits until the server reports that it is ready. */
@@ -91,7 +91,7 @@ export const startPair = async (): Promise<Pair> => {
 
 let pair: Pair | undefined;
 
-/** Two servers on the same data, shared as that of {@link sharedWorld}. */
+/** Two servers on the same data, shared like the server of {@link sharedWorld}. */
 export const sharedPair = async (): Promise<Pair> => {
   if (pair !== undefined) return pair;
   const first = await startSharedServer({});
@@ -103,7 +103,7 @@ export const sharedPair = async (): Promise<Pair> => {
   return pair;
 };
 
-/** For `beforeEach` hooks: starts a server that a test has ended again, on its data. */
+/** For `beforeEach` hooks: when a test has ended the server, restarts it on the same data. */
 export const restartEnded = async (world: World): Promise<void> => {
   const hasEnded = await Promise.race([world.server.exited.then(() => true), setImmediate(false)]);
   if (hasEnded) await world.restart();

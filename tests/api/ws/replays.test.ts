@@ -37,7 +37,7 @@ describe('A replay', () => {
     await untilPasses(() => expect(socket.raw.isPaused).to.equal(true));
     return socket;
   };
-  /** Waits until the server can send no more: the reader's buffers and its own are full. */
+  /** Waits until the server can send no more: the buffers of the reader and of the server are full. */
   const untilStuck = (here: SocketNode) =>
     untilPasses(async () => {
       const before = [...here.connections].map((one) => one.bytesWritten);

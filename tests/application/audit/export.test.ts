@@ -83,8 +83,8 @@ const metadata = fc.oneof(
 );
 
 /**
- * A name has no backslash, because of a bug of V8: after it has parsed an object with the name `\\`, JSON.parse gives a
- * wrong name for one that starts with an escape ('{"\\\\":1}', then '{"\\"":1}').
+ * A name has no backslash, because of a bug of V8: after JSON.parse has parsed an object with the name `\\`, it returns
+ * a wrong name for a name that starts with an escape ('{"\\\\":1}', then '{"\\"":1}').
  */
 const name = text.map((one) => one.replaceAll('\\', '/'));
 

@@ -174,7 +174,7 @@ describe('Statements', () => {
     expect(december.lines.filter((line) => line.late)).to.deep.equal(late);
     const [after] = await billing.statements.statements(PARTNER, NOVEMBER);
     expect(after?.lines).to.deep.equal(november.lines);
-    // The late line counts where its invoice begins; when that is void, it is unbilled again.
+    // The late line counts where its invoice begins; when the invoice is void, the line is unbilled again.
     billing.discard(december);
     const [again] = await billing.statements.statements(PARTNER, NOVEMBER);
     expect(again?.lines).to.deep.equal(acme?.lines);

@@ -37,7 +37,7 @@ describe('A bulk commit', () => {
         await dying.runner.stop();
         await run;
         deaths += isDead() ? 1 : 0;
-        // Others change rows of the crashed run, which must not be applied again.
+        // Other requests change rows that the crashed run applied; these rows must not be applied again.
         const before = await statesIn(healthy, ids);
         const touched: string[] = [];
         for (const [i, found] of before.entries()) {

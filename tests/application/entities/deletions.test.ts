@@ -19,7 +19,7 @@ const statusOf = async (node: Entities, id: string) =>
   (await recordsIn(node.shared.events, node.codec)).get(id)?.state.status;
 
 describe('A deletion', () => {
-  /** A root with two cascading records and one that cascades from those, and a record whose reference is cleared. */
+  /** A root, its two cascading children, a cascading grandchild, and a record whose reference is cleared. */
   const family = async (node: Entities) => {
     await defineNodes(node);
     const root = await create(node);

@@ -71,7 +71,7 @@ const lazyReadModel = (events: EventStore, codec: EventCodec) => {
   return { finder, findBroken };
 };
 
-/** How long (ms) to wait for another process that deletes; in the tests, most of those have crashed. */
+/** How long (ms) to wait for another process that deletes; in the tests, most such processes have crashed. */
 const WAIT_MS = 30;
 
 export const startEntities = (
@@ -95,7 +95,7 @@ export const startEntities = (
   const records = new Records({ streams, schemas, links, workflows, gate: writers });
   const deleter = recordDeleter({ deletions });
 
-  /** Delivers every event of the log to the subscribers once, from `from` on; returns the end. */
+  /** Delivers each event of the log from index `from` on to the subscribers once; returns the index after the last. */
   const deliver = async (from = 0): Promise<number> => {
     let next = from;
     for (;;) {
@@ -154,7 +154,7 @@ export const recordsIn = async (events: EventStore, codec: EventCodec) => {
   return found;
 };
 
-/** Invariants at rest: no unfinished deletion, no reference without a target, versions that count the changes. */
+/** Violations of invariants at rest: unfinished deletions, references without a target, versions that miscount. */
 export const flawsIn = async (node: Pick<Entities, 'codec' | 'shared'>): Promise<string[]> => {
   const found = await recordsIn(node.shared.events, node.codec);
   const flaws: string[] = [];

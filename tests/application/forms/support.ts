@@ -27,7 +27,7 @@ const ACME: TenantEvent = {
 
 export type Shared = Partial<SharedStores> & { readonly clock?: Clock };
 
-/** A node with forms, over stores that others may share. */
+/** A node with forms, over stores that other nodes may share. */
 export const startForms = (shared: Shared = {}, wrap?: (events: EventStore) => EventStore) => {
   const node = startEntities(shared, wrap);
   const { commands, streams, schemas, directory, clock, events, codec, records, ids } = node;

@@ -102,7 +102,7 @@ describe('Forgetting a person', () => {
         const next = areaOf(startNode(stores));
         if (how === 'the same request') await next.forgetting.forget('acme', 'ann', 'boss', context());
         else {
-          // Here the key is destroyed first: the e-mail must be released without it.
+          // Here the key is destroyed first: the e-mail must be released without the key.
           if (how !== 'subscribers') expect(await next.erasures.reapply()).to.be.lessThan(2);
           await next.settle();
         }

@@ -129,7 +129,7 @@ describe('The account of a person signing in at a provider', () => {
     const stores = memoryStores();
     const node = nodeOn(stores);
     const unverified = { ...ann, subject: 'mallory', emailVerified: false };
-    // This node’s cached state of the e-mail is older than the other’s.
+    // This node caches a state of the e-mail before the other node's sign-in.
     await node.states.load('acme', emailStream, emailHash('ann@corp.example'));
     await enter(nodeOn(stores), ann);
     for (const email of ['ann@corp.example', 'Ann@CORP.example']) {

@@ -11,7 +11,7 @@ const MEMO = '\u0001'.repeat(500);
 const LONG_NAME = 'é'.repeat(MAX_NAME_BYTES / 2);
 const QUOTES = '"'.repeat(MAX_NAME_BYTES / 2);
 const DATE = '2026-03-15';
-/** Metadata, longer in requests than in these tests. */
+/** Room for metadata, which is longer in requests than in these tests. */
 const METADATA_BYTES = 2000;
 
 const openAccounts = async ({ chart }: LedgerNode, count: number, name: string): Promise<string[]> => {

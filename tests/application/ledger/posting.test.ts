@@ -151,7 +151,7 @@ describe('Posting', () => {
         expect(await other.postingsOf(), where).to.have.length(began ? 1 : 0);
         expect(types.at(-1), where).to.equal(began ? 'EntryPostingSettled' : 'EntryDrafted');
         if (died !== undefined) expect(began, where).to.equal(true);
-        // A retry of the same request has its one effect; other callers are too late.
+        // A retry of the same request finds the effect of the request; other requests are too late.
         const again = await other.posting.post(TENANT, id, request({ name: 'the-key' }));
         expect(again.posting.data.number, where).to.equal(1);
         expect(await refusalCode(other.posting.post(TENANT, id, request())), where).to.equal('immutable');

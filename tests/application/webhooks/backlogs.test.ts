@@ -18,7 +18,7 @@ describe('A backlog of webhooks', () => {
     const { run, schedule, calls, answer, stores, clock, node } = village;
     const held = gate();
     const data = { subscription_id: 'one' };
-    // Reactivated with three due deliveries, which it reads together.
+    // The subscription is reactivated with three due deliveries, which its worker reads together.
     await writeSubscription(node, 'acme', { type: 'WebhookPaused', data: { ...data, reason: 'request' } });
     answer(async (call) => {
       if (call.url.includes('two')) await held.passed;

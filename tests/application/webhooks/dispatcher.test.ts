@@ -29,7 +29,7 @@ describe('the webhook dispatcher', () => {
       clock.advance(1);
       await untilPasses(() => expect(calls).to.have.length(attempt + 1));
     }
-    // An attempt is due at a time after the failure of the one before, and is made in that millisecond.
+    // Each attempt is due a fixed time after the failure of the attempt before, and is made in that millisecond.
     expect(calls.map(({ at }) => at - BEGINNING)).to.deep.equal([0, 1, 6, 36, 156].map((at) => at * MINUTE));
     clock.advance(1000 * MINUTE);
     await severalTicks();

@@ -194,7 +194,7 @@ describe('The record of a dispatched attempt', () => {
           await end();
           const fresh = startNode({ ...stores, clock });
           for (const id of ids) expect((await deliveryOf(fresh, 'acme', id)).attempts).to.equal(1);
-          // A repeated attempt has the number of the one that was not recorded.
+          // A repeated attempt has the number of the attempt that was not recorded.
           expect(new Set(calls.map(({ call }) => call.headers['X-Service-Attempt']))).to.deep.equal(
             new Set(['1']),
           );

@@ -132,7 +132,7 @@ const stateUpTo = async (on: TestNode, tenantId: string, id: string, upTo: numbe
   for (const stored of await on.events.readStream(`${tenantId}.delivery-${id}`)) {
     if (Number.parseInt(stored.position, 16) > upTo) break;
     const event = on.codec.decode(stored);
-    // An event of a delivery’s stream.
+    // The stream has events of deliveries only.
     state = deliveryStream.evolve(state, event as unknown as DeliveryEvent, {
       at: event.at,
       revision: event.revision,
@@ -246,8 +246,8 @@ export const dispatching = async (options: Partial<SharedStores> = {}) => {
   const leases = await openSqliteReadStore({ path: ':memory:' });
   /**
    * Runs the dispatcher on a node.
-   * @param options `store`: of leases; a node with its own store sends while another node does. `slots`: most
-   *   concurrent calls.
+   * @param options `store`: keeps the lease; a node with a store of its own sends while another node sends too.
+   *   `slots`: most concurrent calls.
    */
   const run = (
     on: TestNode = node,

@@ -86,7 +86,7 @@ describe('the dead-letter counter', () => {
     expect([await counted(), await stateOf()]).to.deep.equal([10, 'paused']);
   });
 
-  it('skips without decoding only successes that certainly change nothing', async () => {
+  it('skips only successes that certainly change nothing, and does not decode them', async () => {
     const { node, end } = await village();
     const counter = deadLetterCounter(node);
     const told = async (): Promise<readonly (boolean | undefined)[]> =>

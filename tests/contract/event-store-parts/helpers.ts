@@ -10,7 +10,7 @@ import { testLogger } from '../../support/fakes.ts';
 /** Gives a suite its store. The log may hold other events: every test uses its own prefix. */
 export interface Fixture {
   readonly store: EventStore;
-  /** The same log, reopened; absent for a store without persistence. */
+  /** Reopens the same log; undefined for a store without persistence. */
   readonly reopen?: (() => Promise<EventStore>) | undefined;
   readonly dispose: () => Promise<void>;
 }

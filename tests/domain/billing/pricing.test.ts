@@ -121,7 +121,7 @@ describe('Measuring usage', () => {
 
   it('counts a person once, in the first period of the window that has the person', () => {
     expect(of('2026-10', 0, 'active_users')).to.deep.equal({ quantity: 3, billable: 3 });
-    // October includes ann, November ben and cy.
+    // Ann is counted in October, Ben and Cy in November; each month includes one person.
     expect(of('2026-10', 1, 'active_users')).to.deep.equal({ quantity: 3, billable: 1 });
     // Two people of November were active before the window began.
     expect(of('2026-11-10', 3, 'active_users')).to.deep.equal({ quantity: 3, billable: 1 });

@@ -72,7 +72,7 @@ describe('Single sign-on of a tenant', () => {
     expect(changeSso('acme', nothing, null)).to.deep.equal([]);
   });
 
-  it('keeps its secret when none is given, for the same client of the same provider only', () => {
+  it('keeps the stored secret when a change gives none, but only for the same client and issuer', () => {
     const origins = { ...withoutSecret, return_origins: ['https://new.example'] };
     expect(changeSso('acme', present, origins)).to.deep.equal([
       { type: 'TenantSsoConfigured', data: { tenant_id: 'acme', ...origins, client_secret: 'secret' } },

@@ -140,7 +140,7 @@ describe('A workflow', () => {
       const many = Array.from({ length: 50 }, () => announced('bill'));
       const { state } = workflow(created, published(1), ...many, announced('note'));
       expect(state).to.deep.include({ usedBy: ['bill', 'note'] });
-      // One second apart: those older than ten seconds are dropped.
+      // The announcements are one second apart; those older than ten seconds are dropped.
       expect(state.exists && state.open.length).to.equal(10);
     });
 

@@ -28,7 +28,7 @@ describe('The address of an exchange', () => {
   it('is the checked address, even if the name has moved since', async () => {
     const outside = await rawServer(`${HEAD}Content-Length: 3\r\n\r\nout`);
     let asked = 0;
-    // Allowed at the first look-up of each call, refused at any other.
+    // The first look-up gives an allowed address, each later look-up a refused one.
     const resolve = async () => (asked++ === 0 ? ['127.0.0.1'] : ['10.0.0.1']);
     const answer = answered(await call(`http://hooks.example:${outside.port}/`, {}, { resolve }));
     expect(answer.body.toString()).to.equal('out');

@@ -249,7 +249,7 @@ describe('The OpenID Connect adapter', () => {
     const quick = adapter();
     const begun = await quick.start(settings(), REDIRECT);
     const answer = await codeFrom(begun.url);
-    // Metadata, token and keys are each in time, but not together.
+    // The requests for metadata, token and keys each end in time, but together they take too long.
     const provider = adapter({ fetch: slow, timeoutMs: 350 });
     await unavailableWith(provider.finish(settings(), REDIRECT, begun, answer));
   });

@@ -64,11 +64,11 @@ export interface Context {
   readonly hosts: Hosts;
   /** A client of the platform's tool. */
   readonly platform: Client;
-  /** Seconds since 1970 a minute before the run. */
+  /** One minute before the run, in seconds since 1970. */
   readonly issuedAt: number;
   /** A client with a person's own token. */
   readonly clientOf: (person: Person) => Client;
-  /** A client with any credential; undefined for none. */
+  /** A client with this token as its credential; undefined makes a client without a credential. */
   readonly clientWith: (token: string | undefined) => Client;
   /** Runs `work` after a time (ms), while the person continues with other things. */
   readonly later: (ms: number, work: () => Promise<void>) => void;

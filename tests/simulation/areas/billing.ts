@@ -23,7 +23,7 @@ const BILLING = '/api/v1/partner-portal/billing';
 const INVOICES = `${BILLING}/invoices`;
 /** All windows: a late line counts where its invoice begins. */
 const ALL = '?from=2026-02-01&to=2026-05-01';
-/** The month of the run, and a month that is over. */
+/** Windows of invoices: the default one, a month that is over, and parts of the month of the run. */
 const WINDOWS = [
   {},
   { from: '2026-02-01', to: '2026-03-01' },
@@ -156,7 +156,7 @@ export class Billing implements Area {
     }
   }
 
-  /** Each metered event is counted once, and is either invoiced or not. */
+  /** The statement counts each sent message once, and the reconciliation adds up. */
   async #checkUsage(log: readonly Fact[], tenant: Tenant, report: Report): Promise<void> {
     const partner = this.#partnerOf(tenant);
     const sent = eventsOf(log, tenant, 'MessageSent').length;

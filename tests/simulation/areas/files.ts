@@ -18,7 +18,7 @@ import {
 const RECORDS = `${V1}/entities/folder/records`;
 const uploaded = z.looseObject({ file_id: z.string(), record_id: z.string(), sha256: z.string() });
 
-/** Files of records, which go with their record. */
+/** Files of records, which are deleted with their record. */
 export class Files implements Area {
   readonly name = 'files';
   readonly #context: Context;

@@ -29,7 +29,7 @@ const RULES = [
   { event: 'EntryDrafted', own: { mode: 'draft' } },
   { event: 'PostingRuleFailed', own: { mode: 'post', date: 'values.day' } },
 ];
-/** Days of entries; now and then the ledger is locked through a day after the first of them. */
+/** Days of entries; now and then the ledger is locked through a day that is after the first day. */
 const DAYS = ['2026-02-10', '2026-03-02'];
 const LOCKS = [null, '2026-01-31', '2026-02-28'];
 const dated = z.looseObject({ date: z.string() });
@@ -40,7 +40,7 @@ const trialBalance = z.looseObject({
   balanced: z.boolean(),
 });
 
-/** Journal entries, and a rule that posts one for each record. */
+/** Journal entries, and posting rules for created records. */
 export class Ledger implements Area {
   readonly name = 'ledger';
   readonly #context: Context;

@@ -54,7 +54,7 @@ export class Messaging implements Area {
   readonly #listeners: readonly Listener[];
   readonly #conversations = new PerTenant<string>();
   readonly #messages = new PerTenant<Sent>();
-  /** Every text that a message was given, by its id. */
+  /** Every text that a message was given, by the message's id. */
   readonly #texts = new Map<string, string[]>();
   readonly #faults: string[] = [];
 
@@ -201,7 +201,7 @@ export class Messaging implements Area {
     }
   }
 
-  /** Each notification is marked once, answers count what they marked, and the others are unread. */
+  /** No notification is marked twice, each answer tells how many it marked, and all that are not marked are unread. */
   async #checkInbox(
     log: readonly Fact[],
     tenant: Tenant,

@@ -59,7 +59,7 @@ export class Operations implements Area {
     if (status === 200) this.#proofs.push(proof.parse(body));
   }
 
-  /** A tenant of its own is suspended, and active again. */
+  /** Suspends a tenant that no other area uses, and activates it again. */
   async #suspend(): Promise<void> {
     const { platform, clientOf, later } = this.#context;
     this.#suspended += 1;

@@ -32,7 +32,7 @@ const session = z.looseObject({
   result: z.looseObject({ succeeded: z.number(), skipped: z.number(), errored: z.number() }).optional(),
 });
 
-/** Only operators may open this page. */
+/** Opened by the tenant's admin only. */
 const SESSIONS: Page = {
   path: `${V1}/bulk-ops/sessions?limit=20`,
   wrong: (body) => {
@@ -180,7 +180,7 @@ export class Records implements Area {
     }
   }
 
-  /** A committed session accounts for each of its rows; no session is left in between, such as committing. */
+  /** A committed session accounts for each of its rows; no session is left in a state such as `committing`. */
   async check(log: readonly Fact[], report: Report): Promise<void> {
     this.#faults.forEach(report);
     for (const tenant of this.#context.tenants) {

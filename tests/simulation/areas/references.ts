@@ -23,7 +23,7 @@ const created = z.looseObject({
   values: z.looseObject({ team: z.string().nullish() }),
 });
 
-/** Records that refer to others: a member forbids that its team is deleted, a badge is cleared with it. */
+/** Records that refer to teams: a member prevents its team's deletion; a deletion clears the references of badges. */
 export class References implements Area {
   readonly name = 'references';
   readonly #context: Context;

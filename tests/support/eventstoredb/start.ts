@@ -9,14 +9,14 @@ export interface TestEventStoreDb {
   /** `esdb://…`, unchanged by a restart. */
   readonly url: string;
   counts(): Promise<Counts>;
-  /** Changes its delays; resolves when they apply. */
+  /** Changes the server's delays; resolves when they apply. */
   setPace(pace: Partial<Pace>): Promise<void>;
   /** Stops the process with SIGSTOP, like a machine that hangs. */
   freeze(): void;
   thaw(): void;
   /** `kill -9`. */
   kill(): Promise<void>;
-  /** Restarts on the same port; with a log file, it has everything that it acknowledged. */
+  /** Restarts on the same port; a server with a log file keeps all events that it acknowledged. */
   restart(options?: { readonly readyAfterMs?: number }): Promise<void>;
   stop(): Promise<void>;
 }

@@ -1,7 +1,7 @@
 import { Upload } from '../../simulation/network.ts';
 import type { Known, Step } from './walk.ts';
 
-/** Answers 500, so that its deliveries end as dead letters. */
+/** A host that answers 500, so that deliveries to it end as dead letters. */
 export const FAILING_HOST = 'down.workshop.example';
 export const ROOT = { email: 'root@platform.example', password: 'correct horse battery' };
 /** The least number of rows whose commit runs in the background. */
@@ -12,7 +12,7 @@ const window = { from: '2026-03-01', to: '2026-04-01' };
 
 /**
  * The end of the story: files, exports, refused rows, failures and their repair, and what is deleted.
- * @param assertion of the partner's portal
+ * @param assertion makes a signed assertion of the partner's portal
  */
 export const closing = (known: Known, assertion: () => string): readonly (() => Step)[] => {
   const record = () => ({ name: 'repair', id: known('createRecord', 'id') });
@@ -89,7 +89,7 @@ export const closing = (known: Known, assertion: () => string): readonly (() => 
     }),
     () => ({ operation: 'commitBulkSession', path: session() }),
     () => ({ operation: 'listPostingRuleSources' }),
-    // The rule's account is switched off, so that the next posting fails, and on again.
+    // Switches the rule's account off, so that the next posting fails, and later on again.
     () => ({
       operation: 'changeAccount',
       path: { code: '1200' },

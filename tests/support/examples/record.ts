@@ -15,7 +15,7 @@ import { type Step, walk } from './walk.ts';
 export interface Example {
   readonly parameters?: Readonly<Record<string, string>>;
   readonly body?: unknown;
-  /** Answers by status; an answer that is not JSON by status and media type. */
+  /** JSON answers by status; other answers by status and media type. */
   readonly answers: Readonly<Record<string, unknown>>;
 }
 
@@ -181,7 +181,7 @@ export const recordExamples = async (openapi: unknown): Promise<Recorded> => {
   };
 
   const tell = async (): Promise<Recorded> => {
-    // A node that begins without a worker, after the first write, cannot serve yet.
+    // A node with the role `api` that starts after the first write is not ready while no worker runs.
     const early = world.add('early', 'api', hosts.outbound, ENVIRONMENT);
     await early.start();
     const bakery = { id: 'bakery', name: 'The Bakery', plan: 'hobby' };

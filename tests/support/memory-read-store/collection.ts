@@ -58,7 +58,7 @@ export class MemoryCollection {
   readonly spec: string;
   readonly #tenants = new Map<string, Documents>();
 
-  /** @param spec as `specOf` reads it */
+  /** @param spec in the format that `specOf` reads */
   constructor(spec: string) {
     this.spec = spec;
     const { indexes, searchable } = specOf(spec);
@@ -81,7 +81,7 @@ export class MemoryCollection {
     };
   }
 
-  /** Keeps a document unless a newer one is there. */
+  /** Keeps a document, unless the stored one is from the same position or a later one. */
   keep(tenant: string, id: string, next: Held): void {
     const documents = this.#tenants.get(tenant) ?? {
       held: new Map<string, Held>(),
@@ -99,7 +99,7 @@ export class MemoryCollection {
     }
   }
 
-  /** Forgets tombstones up to a position. */
+  /** Removes tombstones up to a position. */
   sweep(checkpoint: string): void {
     for (const { held } of this.#tenants.values()) {
       for (const [id, { doc, position }] of held)

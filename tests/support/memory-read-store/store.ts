@@ -23,7 +23,7 @@ interface Generation {
 
 /**
  * Read models in memory, for the simulation: fulfils the contract of the port, with commits that are whole or nothing.
- * @param clock of leases (ms since 1970)
+ * @param clock the time of leases (ms since 1970)
  */
 export const openMemoryReadStore = (clock: () => number = Date.now): ReadStore => {
   const projections = new Map<string, Map<string, Generation>>();

@@ -172,7 +172,7 @@ describe('works in groups', () => {
     });
     await Promise.all(quiet);
     expect(String(await busy)).to.include('the first');
-    // Two works fit into the first tick, and the third waited before the requests; those take as long as one work.
+    // Two works fit into the first tick; the third waited before the three requests, which take 3 ms together.
     expect(order.join('')).to.equal('bbbqqqbbbbb');
   });
 });

@@ -20,7 +20,7 @@ import {
 
 type Mode = 'before' | 'after';
 
-/** A read store that fails for good at its n-th write, before or after it took effect. */
+/** A read store that fails once, at its n-th write, before or after the write took effect. */
 const dying = (store: ReadStore, at: number, mode: Mode): { store: ReadStore; calls: () => number } => {
   let calls = 0;
   const perhaps = async <T>(work: () => Promise<T>): Promise<T> => {

@@ -135,7 +135,7 @@ describe('a projection runner', () => {
     expect(await runner.rebuild()).to.equal('v1.1');
     expect(await runner.rebuild(), 'asked twice, it is built once').to.equal('v1.1');
     await active(kit, 'v1.1');
-    // The replaced generation notices at the next event.
+    // The follower of the replaced generation notices the replacement at the next event.
     await kit.write('acme', 'a2');
     await answered(kit, 'v1.1', ['a1', 'a2']);
     await answered(kit, 'v1', undefined);
