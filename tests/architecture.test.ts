@@ -131,7 +131,7 @@ describe('the architecture', () => {
   });
 
   // dependency-cruiser cannot read JSX.
-  it('holds for the Console, which imports itself and the client alone', () => {
+  it('holds for the Console, which imports only itself and the client', () => {
     const files = globSync('console/src/**/*.{ts,tsx}');
     expect(files).not.to.deep.equal([]);
     const broken = files.flatMap((file) =>

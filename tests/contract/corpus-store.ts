@@ -167,7 +167,7 @@ export function corpusStoreContract(name: string, start: () => Promise<CorpusSto
       ]);
     });
 
-    it('advances a revision only from its present one', async () => {
+    it('advances a revision only from the present revision', async () => {
       const key = record();
       await store.put(tenant, [source(key, '2', 'text')]);
       expect(await store.advance(tenant, key, '1', '5')).to.equal(false);

@@ -106,7 +106,7 @@ describe('Packed events', () => {
     expect(packed).to.be.greaterThan(500);
   });
 
-  it('are a third of their texts', () => {
+  it('take less than half of the space of their texts', () => {
     const packing = new Packing(newShapes());
     const uuid = '9aba9d9a-13f1-54d9-bab0-f0fe0b2b16b0';
     const key = `message-c40a60d6-e11d-4b3d-9b81-8e933492e60d.21`;

@@ -113,7 +113,7 @@ describe('SQLite read store: costly searches', () => {
     expect(new Set(ticksAtSlice).size, 'slices with a tick of others in between').to.equal(slices.length);
   }).timeout(60_000);
 
-  it('do not scan as many large rows as small ones', async () => {
+  it('scan fewer rows per slice when the rows are large', async () => {
     // This limit allows slices of any duration.
     const other = await open({ sliceMs: 1e9, deadlineMs: 60_000 });
     await other.count(bench.generation, { ...base, filter: parseFilter('t.contains("needle")', fields) });
@@ -173,7 +173,7 @@ describe('SQLite read store: costly searches', () => {
     await other.close();
   });
 
-  it('return documents as of the page, and none that no longer match', async () => {
+  it('return the documents as they are when the page is read, and none that no longer match', async () => {
     const at = new Date(2000).toISOString();
     const changed = (id: string, state: string | null, t: string) =>
       put(id, 2, documentOf({ id, state, created_at: at, updated_at: at, values: { t } }, fields));

@@ -77,7 +77,7 @@ describe('SQLite read store: short searches', () => {
     expect(slices).to.deep.equal([]);
   });
 
-  it('find by one statement, without a plan, a value that at most four records have', async () => {
+  it('find a value that at most four records have by one statement, without a plan', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'entries-'));
     const path = join(folder, 'read.db');
     const { store, bench } = await filled(1_000, (n) => (n < 4 ? 'few' : n < 9 ? 'more' : `${n}`), path);
@@ -172,7 +172,7 @@ describe('SQLite read store: short searches', () => {
     }
   });
 
-  it('are checked to name the rows of their documents', async () => {
+  it('depend on entries with the right row, which a list for checks verifies', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'entries-'));
     try {
       const path = join(folder, 'read.db');

@@ -140,7 +140,7 @@ describe('Development secrets', () => {
     expect(secretsOf(config())).to.deep.equal(first);
   });
 
-  it('are not rotated when absent, or beside another rotation', () => {
+  it('are not rotated before they exist, or during another rotation', () => {
     expect(() => rotateStored(config(), 'TENANT_JWT_SECRET')).to.throw(ConfigError);
     secretsOf(config());
     const before = readFileSync(join(folder, FILE), 'utf8');
@@ -151,7 +151,7 @@ describe('Development secrets', () => {
     expect(readFileSync(join(folder, FILE), 'utf8')).to.equal(before);
   });
 
-  it('give precedence to the environment, along with the previous ones', () => {
+  it('give precedence to the environment, which then decides on previous secrets too', () => {
     const first = secretsOf(config());
     rotateStored(config(), 'TENANT_JWT_SECRET');
     rotateStored(config(), 'PLATFORM_JWT_SECRET', 'prepare');

@@ -64,7 +64,7 @@ describe('The search of the servers’ logs', () => {
     expect(leaks(text + line('kVq1k2n3b4v5c6x7'), 'kVq1k2n3b4v5c6x7')).to.have.length(1);
   });
 
-  it('fails a run in which a server writes one, and names the test', () => {
+  it('fails a run in which a server writes a secret, and names the test', () => {
     const run = (planted: string) =>
       spawnSync(process.execPath, [...MOCHA, 'tests/support/planted-leak.ts'], {
         env: { ...OF_CHILDREN, TEST_BUNDLE: process.env.TEST_BUNDLE, PLANTED: planted },

@@ -4,7 +4,7 @@ import { endWorld, type Pair, sharedPair, sharedWorld, type TestTenant, talk, ty
 
 /**
  * Runs `start` before the suite's first test and `end` after its last, even if the start failed.
- * @param end default: ends every server of the file
+ * @param end default: ends every server of the file, except shared ones
  * @returns a function for tests and hooks that gives the result of `start`
  */
 export const forSuite = <T>(start: () => Promise<T>, end: () => Promise<void> = endWorld): (() => T) => {

@@ -44,7 +44,7 @@ describe('Listening', () => {
     expect(ticks).to.be.lessThan(CONNECTIONS / 2);
   });
 
-  it('serves each connection, whichever socket it came by, and counts all of them', async () => {
+  it('serves and counts every connection, whichever of the sockets accepted it', async () => {
     await listen(server, { port: 0, host: HOST }, false);
     const answers = Array.from({ length: 64 }, async () => {
       const response = await fetch(`http://${HOST}:${portOf()}/`);

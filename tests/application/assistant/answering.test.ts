@@ -51,7 +51,7 @@ describe('an answer without a language model', () => {
     expect(reply).to.include('• Repair 905 boiler — ').and.to.include('“Cost: 780, charged to the owner”');
   });
 
-  it('names the closest sources without a quote when none is certain', async () => {
+  it('names the closest sources, without a quote, when no source is certain', async () => {
     const unsure = [boiler, passage('Boiler room key', ['It hangs in the hall.']), boiler].map((one) => ({
       ...one,
       confidence: CERTAIN - 0.01,

@@ -3,7 +3,7 @@ import { Completion } from '../../../application/assistant/completion.ts';
 import { testLogger } from '../../support/fakes.ts';
 
 describe('the completion of vectors', () => {
-  it('serves a tenant that comes late before the others are done', async () => {
+  it('serves a late tenant before the work of earlier tenants is done', async () => {
     const completed: string[] = [];
     const completion = new Completion({
       store: { withoutVectors: async () => [] },

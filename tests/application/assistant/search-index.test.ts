@@ -54,7 +54,7 @@ describe('a search', () => {
     }
   });
 
-  it('finds the same among vectors that differ by less than a thousandth', () => {
+  it('finds the same vectors as a full comparison when vectors are very close to each other', () => {
     const query = unit(64, 5);
     const near = Array.from({ length: 600 }, (_, n) => {
       const noise = unit(64, 100 + n);

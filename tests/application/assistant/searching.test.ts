@@ -54,7 +54,7 @@ describe('words of a text', () => {
 });
 
 describe('a related word', () => {
-  it('is not counted in addition to the word itself, and alone scores less than it', () => {
+  it('is not counted in addition to the word itself, and scores less than the word', () => {
     const index = new KeywordIndex();
     for (const terms of [['invoic'], ['invoicenumber'], ['invoic', 'invoicenumber'], ['inv']])
       index.add(terms);
@@ -71,7 +71,7 @@ describe('a related word', () => {
 describe('the list of results', () => {
   const rules = { ...RANKING, threshold: 0.3 };
 
-  it('holds at most six above the threshold, best first, ties by id', () => {
+  it('holds at most six results above the threshold: the best first, equal scores by id', () => {
     const all = ['f', 'a', 'c', 'b', 'd', 'e', 'g'].map((id) => ranked(id, id === 'g' ? 0.9 : 0.5));
     const found = chosen([...all, ranked('z', 0.29), ranked('y', Number.NaN)], rules, apart);
     expect(found.map(({ id }) => id)).to.deep.equal(['g', 'a', 'b', 'c', 'd', 'e']);
@@ -108,7 +108,7 @@ describe('the list of results', () => {
 });
 
 describe('an index', () => {
-  it('finds by words and by vectors, without removed or replaced sources', () => {
+  it('finds by words and by vectors, but no removed or replaced source', () => {
     const index = new SearchIndex(4);
     const vector = Float32Array.from([1, 0, 0, 0]);
     const none = Float32Array.from([0, 1, 0, 0]);

@@ -92,7 +92,7 @@ describe('the text of an attachment', () => {
       expect(csvText(text), JSON.stringify(text)).to.equal(text);
   });
 
-  it('is made of any file called CSV, with every word of its cells', () => {
+  it('is made for any file that is called CSV, and has every word of the cells', () => {
     fc.assert(
       fc.property(
         fc.string({ unit: fc.constantFrom('a', 'b', ',', '"', '\n', '\r', ';', '\t', '|'), maxLength: 60 }),

@@ -47,7 +47,7 @@ withEachEventStore((open) => {
       await pieces.return();
     }).timeout(60_000);
 
-    it('ends with the log as of its start', async () => {
+    it('ends where the log ended when the export began', async () => {
       const store = await open();
       await store.append(
         'acme.x-1',
@@ -118,7 +118,7 @@ withEachEventStore((open) => {
 
 describe('The export of a small tenant’s events in a large log', () => {
   withEachEventStore((open) => {
-    it('scans few events of others', async function () {
+    it('scans few events of other tenants', async function () {
       this.timeout(180_000);
       const store = await open();
       const mine = (stream: number) =>

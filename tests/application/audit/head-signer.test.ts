@@ -78,7 +78,7 @@ describe('Signed heads', function () {
     return { auditSigner, keeper, heads, signer, clock, logger, stop };
   };
 
-  it('cover the last event of every stream of the tenant and no other', async () => {
+  it('cover the last event of every stream of the tenant, and no other stream', async () => {
     const events = openMemoryEventStore();
     const keyStore = memoryKeyStore();
     const { auditSigner, signer } = await start(events);

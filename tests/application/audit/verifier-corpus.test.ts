@@ -70,7 +70,7 @@ describe('Mutations of a real export', function () {
     return found;
   };
 
-  it('get the same verdict from both verifiers, each of 500, with and without a head', async () => {
+  it('get the same verdict from both verifiers, with and without a head', async () => {
     const head = ['--proof', await written('proof', proof), '--public-key', signer.publicKey];
     const runs: string[][] = [];
     for (const [nth, mutate] of mutations(COUNT, SEED).entries()) {
@@ -116,7 +116,7 @@ describe('Mutations of a real export', function () {
     await expectSame(runs);
   });
 
-  it('are unreadable lines with a repeated member or another spelling of a number', async () => {
+  it('that repeat or add a member, or spell a number in another way, give unreadable lines', async () => {
     const index = lines.findIndex((line) => line.includes('.record-'));
     const line = lines[index]?.toString('utf8') ?? '';
     const runs: string[][] = [];

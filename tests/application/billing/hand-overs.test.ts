@@ -127,7 +127,7 @@ describe('A customer handed over to another partner', () => {
     expect(await shown(billing, SOUTH)).to.equal(undefined);
   });
 
-  it('is split at the instant of the hand-over, also twice on one day', async () => {
+  it('has usage split at the instant of the hand-over, also for two hand-overs on one day', async () => {
     const hours = ['01', '05', '06', '07', '11', '12', '13', '23'];
     for (const hour of hours) {
       const at = `2026-11-10T${hour}:00:00.000Z`;

@@ -94,7 +94,7 @@ describe('A committed bulk edit', () => {
     expect([await numberOf(node, drifted), await numberOf(node, late)]).to.deep.equal([9, 9]);
   });
 
-  it('changes a row only once when others changed it after the start', async () => {
+  it('changes a row once when another request changed it after the commit was requested', async () => {
     const node = await started();
     const rows = [await create(node, { n: 1 }), await create(node, { n: 2 })];
     const session = await node.begin(rows, EDIT);

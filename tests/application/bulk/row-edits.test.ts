@@ -159,7 +159,7 @@ describe('row edits', () => {
       expect(await typesOf(node, row)).to.deep.equal(['RecordCreated', 'RecordUpdated']);
   });
 
-  it('finds a row done whose answer was lost, also when it no longer matches its filter', async () => {
+  it('finds that a row is done when the answer was lost, also when the row no longer matches the filter', async () => {
     const node = await startNodes();
     const rows = [await create(node, { n: 1 }), await create(node, { n: 2 })];
     const filter = parseFilterText('n < 4', { n: { type: 'integer' } });

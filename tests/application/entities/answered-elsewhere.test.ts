@@ -6,7 +6,7 @@ import { cluster, definition, field } from './workflow-nodes.ts';
 
 /** A node never refuses a command because its cached state lacks a change that another node has answered. */
 describe('A write on another node', () => {
-  it('defines an entity that this node can refer to, although it cached its absence', async () => {
+  it('defines an entity that this node can refer to, although this node cached that it does not exist', async () => {
     const { node } = cluster();
     const [one, other] = [node(), node()];
     expect(await other.schemas.cached(TENANT, 'thing')).to.equal(undefined);
@@ -26,7 +26,7 @@ describe('A write on another node', () => {
     expect(entity.fields).to.have.length(1);
   });
 
-  it('creates a record that this node can refer to, although it cached its absence', async () => {
+  it('creates a record that this node can refer to, although this node cached that it does not exist', async () => {
     const one = startEntities();
     const other = startEntities(one.shared);
     await defineNodes(one);
@@ -56,7 +56,7 @@ describe('A write on another node', () => {
     expect(await refusalCode(deleting)).to.equal('in_use');
   });
 
-  it('publishes a workflow that this node can attach, although it cached a draft', async () => {
+  it('publishes a workflow that this node can attach, although this node cached only the draft', async () => {
     const { node } = cluster();
     const [one, other] = [node(), node()];
     await one.workflows.create(TENANT, 'flow', definition(), request());

@@ -76,7 +76,7 @@ describe('Files', () => {
   });
   afterEach(() => rm(folder, { recursive: true }));
 
-  it('and records of another node are found, although this node cached their absence', async () => {
+  it('and records of another node are found, although this node cached that they do not exist', async () => {
     const elsewhere = filesOn(node.events);
     const id = randomUUID();
     const { entityName } = record;
@@ -291,7 +291,7 @@ describe('Files', () => {
       expect(await eventsOf(file.file_id)).to.have.length(2);
     });
 
-    it('of other records stay', async () => {
+    it('are deleted without the files of other records', async () => {
       const kept = await attach();
       const other = randomUUID();
       await onRecord(other, {

@@ -105,7 +105,7 @@ describe('A session', () => {
     expect(await first.check(second.signIn(1))).to.include({ userId: 'ann' });
   });
 
-  it('without a session count, as of another issuer, ends by its time of issue', async () => {
+  it('whose token has no session count, such as one of another issuer, ends by its time of issue', async () => {
     const stores = await acme();
     const [before, node] = [nodeAt(stores, NOON - 5_000), nodeAt(stores, NOON)];
     const session = before.signIn();

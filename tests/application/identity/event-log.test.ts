@@ -62,7 +62,7 @@ const all = async (log: ActivityLog, tenantId: string, limit: number) => {
 };
 
 describe('the event log', () => {
-  it('shows the actor’s current e-mail: for an extension that of its person, for an API token none', async () => {
+  it('shows the current e-mail of the actor or of the extension’s person, and none for an API token', async () => {
     const node = startNode();
     await register(node, 'acme', 'ann');
     await node.commands.execute({

@@ -57,7 +57,7 @@ describe('The subscriber of posting rules', () => {
     });
   }
 
-  it('skips without decoding only events that certainly have no active rule', async () => {
+  it('skips only events that certainly have no active rule, and does not decode them', async () => {
     const node = startRules(memoryStores());
     await fill(node);
     const { poster } = node;

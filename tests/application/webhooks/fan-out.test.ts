@@ -192,7 +192,7 @@ describe('the webhook fan-out', () => {
     expect(await names(node)).to.deep.equal([]);
   });
 
-  it('skips without decoding only events that certainly have no subscription', async () => {
+  it('skips only events that certainly have no subscription, and does not decode them', async () => {
     const { node, change, happen } = village();
     const fanOut = webhookFanOut(node);
     const told = async (): Promise<readonly (boolean | undefined)[]> =>

@@ -122,7 +122,7 @@ describe('the dead-letter counter', () => {
     expect(await counted()).to.equal(0);
   });
 
-  it('counts with any skipped events, batches and takeovers the same as event by event', async () => {
+  it('gives the same count as event by event, with any skipped events, batches and takeovers', async () => {
     type End = readonly ['one' | 'two', 'dead' | 'delivered'];
     const endOf = fc.tuple(
       fc.constantFrom('one' as const, 'two' as const),

@@ -90,7 +90,7 @@ describe('public links', () => {
     expect(await refusal(links.validate(made.token))).to.contain('not_found');
   });
 
-  it('have one refusal when unknown, expired, revoked, of a deleted record or a suspended tenant', async () => {
+  it('get the same refusal when unknown, expired, revoked, of a deleted record or of a suspended tenant', async () => {
     const { links, clock, suspend, commands } = await start();
     const make = async () => {
       const made = await links.create(TENANT, 'one', LINK, request());

@@ -192,7 +192,7 @@ export function searchesOf({ store, harness }: Context, title: string, spec: Col
       }
     });
 
-    it('continue a page at the cursor of another filter', async () => {
+    it('continue a page at a cursor that another filter gave', async () => {
       const { generation } = await filled([1, 2, 3, 4, 5].map((n) => record(`r${n}`, { n })));
       const idsAfter = async (
         text: string,

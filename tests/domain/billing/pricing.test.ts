@@ -71,7 +71,7 @@ describe('Pricing', () => {
     expect(totalsOf([most]).retail).to.equal(Number.MAX_SAFE_INTEGER);
   });
 
-  it('computes the percentage from the totals: negative for losses, none for zero', () => {
+  it('computes the percentage from the totals: negative for losses, null without retail', () => {
     expect(totalsOf([])).to.deep.equal({ ...amounts(0, 0), margin: 0, margin_pct: null });
     expect(totalsOf([amounts(5, 0)])).to.deep.equal({ ...amounts(5, 0), margin: -5, margin_pct: null });
     expect(totalsOf([amounts(0, 5)]).margin_pct).to.equal(100);

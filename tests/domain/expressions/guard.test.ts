@@ -188,7 +188,7 @@ describe('Guards', () => {
     });
   }
 
-  it('are checked except for fields when the entity is unknown', () => {
+  it('are checked, except for their fields, when the entity is unknown', () => {
     for (const text of ['record.any', 'record.any == 1', 'record.a < record.b', 'record.a.contains("x")']) {
       expect(checkGuard(parseGuard(text, 'guard'), {}), text).to.deep.equal([]);
     }

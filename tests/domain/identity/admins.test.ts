@@ -126,7 +126,7 @@ describe('The rights of an admin', () => {
       .gives(withdrawn('ann', 2));
   });
 
-  it('are not withdrawn from a person who has none, nor by the admin personally, which is refused elsewhere', () => {
+  it('are not withdrawn from a person who has none, nor by the admin’s own change (refused elsewhere)', () => {
     for (const [user, by] of [
       [undefined, ann],
       [personOf(registered('ben'), role('ben', 'operator')), ann],

@@ -67,7 +67,7 @@ describe('A reset of a password', () => {
     expect(() => offerReset(stateAfter(), 'x', AT)).to.throw('No such resource');
   });
 
-  it('ends the sessions up to its second; a password given by an admin ends no session', () => {
+  it('ends the sessions up to the second of the reset; a password set by an admin ends no session', () => {
     expect(ann(...replacePassword(ann(), 'hash')).sessionsSince).to.equal(Math.floor(AT / 1000) + 1);
     const given: UserEvent = { type: 'UserPasswordSet', data: { user_id: 'ann', password_hash: 'h' } };
     expect(ann(given).sessionsSince).to.equal(undefined);

@@ -145,7 +145,7 @@ describe('The journal', () => {
     expect(used.sort()).to.deep.equal(['1000', '4000']);
   });
 
-  it('opens and changes 8,000 accounts in a time that grows with their number', () => {
+  it('opens and changes 8,000 accounts in a time that is proportional to their number', () => {
     const changed = (count: number) => {
       const codes = Array.from({ length: count }, (_, nth) => `L${nth}`);
       const begun = process.cpuUsage();

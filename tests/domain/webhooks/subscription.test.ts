@@ -53,7 +53,7 @@ const end = (delivery: number, outcome: 'dead' | 'delivered' = 'dead', at = BEGI
 });
 
 describe('Webhook subscriptions', () => {
-  it('are created up to the plan’s limit, without paused ones', () => {
+  it('are created up to the plan’s limit, which does not count paused ones', () => {
     const caps = { hobby: 1, pro: 5, business: 25 } as const;
     for (const [plan, limit] of Object.entries(caps) as [keyof typeof caps, number][]) {
       const many = Array.from({ length: limit }, (_, index) => created(`n${index}`));
@@ -125,7 +125,7 @@ describe('Webhook subscriptions', () => {
     expect((user + system) / 1000).to.be.below(1500);
   });
 
-  it('hold each event once, and `*` alone', () => {
+  it('hold each event once, and only `*` when they have it', () => {
     told()
       .when((s) => createSubscription(s, creation('pro')))
       .gives({

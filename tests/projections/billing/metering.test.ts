@@ -50,7 +50,7 @@ describe('Metering', () => {
     }
   });
 
-  it('counts a record with its job twice, and a test of a webhook never', () => {
+  it('counts a record with a job on two meters, and a test of a webhook on none', () => {
     expect(metersOf({ type: 'RecordCreated', data: {} })).to.deep.equal(['records_created']);
     expect(metersOf({ type: 'RecordCreated', data: { job: {} } })).to.deep.equal([
       'records_created',
@@ -138,7 +138,7 @@ describe('Metering', () => {
     ]);
   });
 
-  it('gives the same for a tenant that was parked and folded after its hand-over', () => {
+  it('gives the same usage for a tenant that was parked and folded after its hand-over', () => {
     const uses = [
       { position: '1', at: NOON },
       { position: '4', at: EVENING },

@@ -230,7 +230,7 @@ describe('commands on many streams', () => {
     ]);
   });
 
-  it('leave no state in the cache with `uncached`, and no outdated one', async () => {
+  it('leave no state in the cache with `uncached`, and never leave an outdated state', async () => {
     const node = startNode({ definitions });
     await node.commands.execute(write('first', { book: 'known' }));
     await executeAll(node, [entry('known'), entry('new'), nothing('none')]);

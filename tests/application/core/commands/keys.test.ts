@@ -87,7 +87,7 @@ describe('the data keys of an append', () => {
     expect(await textsLater(stores)).to.deep.equal(['text of a']);
   });
 
-  it('reject the command when they cannot be stored, and the next try makes others', async () => {
+  it('reject the command when they cannot be stored, and the next try makes new keys', async () => {
     const stores = memoryStores();
     const node = startNode({ ...stores, keyStore: failing(stores.keyStore, 'put', [1]), definitions });
     expect(await rejection(node.commands.execute(secret('a')))).to.be.instanceOf(StoreUnavailable);

@@ -92,7 +92,7 @@ describe('the context of a request without a key', () => {
 });
 
 describe('ids derived from names', () => {
-  it('are the same for the same name and differ for others', () => {
+  it('are the same for the same name and differ for different names', () => {
     expect(uuidFromName('a')).to.equal(uuidFromName('a'));
     expect(uuidFromName('a')).not.to.equal(uuidFromName('b'));
   });

@@ -46,7 +46,7 @@ const slowReads = (events: EventStore) => {
 };
 
 describe('folded states', () => {
-  it('from a snapshot and the tail equal a full fold', async () => {
+  it('from a snapshot and the later events equal a full fold', async () => {
     await fc.assert(
       fc.asyncProperty(fc.nat(350), async (entries) => {
         const stores = await bookOf(entries);
@@ -60,7 +60,7 @@ describe('folded states', () => {
     );
   });
 
-  it('of a long stream leave ticks to others', async () => {
+  it('of a long stream leave ticks to other work', async () => {
     const events = 256;
     const stores = await bookOf(events);
     const { snapshots: _without, ...log } = stores;

@@ -4,7 +4,7 @@ import { leaseNameOf, type ReadStore } from '../../../../application/ports/read-
 import { openSqliteReadStore } from '../../../../infrastructure/read-store/sqlite/store.ts';
 import { positionOf } from '../../../../infrastructure/read-store/stored-values.ts';
 
-describe('coalesced calls', () => {
+describe('The coalescing of calls', () => {
   let store: ReadStore;
   let calls: string[][];
   let isAway: boolean;
@@ -22,7 +22,7 @@ describe('coalesced calls', () => {
   });
   afterEach(() => store.close());
 
-  it('takes the leases asked for in one tick in one call for each owner', async () => {
+  it('takes all leases that an owner asks for in one tick by one call', async () => {
     await store.acquireLease('b', 'other', 60_000);
     const asked = ['a', 'b', 'c'].map((name) => coalesced.acquireLease(name, 'me', 60_000));
     const second = coalesced.acquireLease('a', 'second', 60_000);

@@ -19,7 +19,7 @@ describe('recent values', () => {
     expect(['1', '2', '3'].map((key) => recent.get(key))).to.deep.equal([undefined, 2, undefined]);
   });
 
-  it('deletes a value from both generations', () => {
+  it('are deleted from both generations at once', () => {
     const recent = new RecentValues<number>(1);
     recent.set('a', 1);
     recent.set('b', 2);

@@ -164,7 +164,7 @@ describe('the key ring', () => {
     expect(asked).to.equal(2);
   });
 
-  it('reads many keys in one query, and none that it has', async () => {
+  it('reads many keys in one query, and no key that it already has', async () => {
     const { store, here } = await withKey();
     const asked: (readonly string[])[] = [];
     const ring = new KeyRing(

@@ -130,7 +130,7 @@ describe('read models', () => {
     });
   });
 
-  it('answer 503 at once for a parked tenant and no other', async () => {
+  it('answer 503 at once for a parked tenant, and for no other tenant', async () => {
     const models = await folding();
     models.answered('acme', stamped((await kit.write('acme', 'a1', 'poison')).position));
     models.answered('beta', stamped((await kit.write('beta', 'b1')).position));

@@ -55,7 +55,7 @@ describe('a lease holder', () => {
     };
   };
 
-  it('lets one of several holders work at a time, and the next holder after its end', async () => {
+  it('lets one of several holders work at a time, and the next one after that holder has ended', async () => {
     const shared = busy();
     const first = holding('first', shared.work);
     await untilPasses(() => expect(shared.now.running).to.equal(1));
