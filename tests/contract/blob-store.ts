@@ -113,7 +113,7 @@ export function blobStoreContract(name: string, start: () => Promise<BlobStoreHa
       );
     });
 
-    it('deletes blobs, also blobs that do not exist', async () => {
+    it('deletes a blob, and accepts a repeated deletion', async () => {
       const ref = newRef();
       await put(ref, Buffer.from('x'));
       await store.delete(ref);

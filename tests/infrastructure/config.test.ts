@@ -198,7 +198,7 @@ describe('The configuration', () => {
     });
   }
 
-  it('requires both variables of the platform admin, and different secrets in each family', () => {
+  it('requires both variables of the platform admin, and a different secret for each family', () => {
     expect(() => readConfig({ PLATFORM_ADMIN_EMAIL: 'a@b.test' })).to.throw('PLATFORM_ADMIN_PASSWORD');
     const shared = { ...PRODUCTION, PLATFORM_JWT_SECRET: PRODUCTION.TENANT_JWT_SECRET };
     expect(() => readConfig(shared)).to.throw('PLATFORM_JWT_SECRET must differ from TENANT_JWT_SECRET.');

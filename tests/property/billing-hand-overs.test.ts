@@ -202,7 +202,7 @@ const start = async (free: number): Promise<Billing> => {
 };
 
 describe('Any history of hand-overs', () => {
-  it('has each unit of usage billed once, by the partner of its time', async () => {
+  it('has each unit of usage billed once, by the tenant’s partner at that time', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: 4, maxLength: 30, size: 'max' }), async (steps) => {
         const billing = await start(1);

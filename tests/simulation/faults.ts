@@ -39,7 +39,7 @@ const LATE = new Set([
 /** Faults that last for a while. */
 export type Outage = 'keys away' | 'disk full';
 
-/** Local caches of a machine, which fail only with the machine. */
+/** Stores on the machine of a node: their calls fail only while the disk is full. */
 const LOCAL_STORES = new Set(['snapshots', 'heads', 'blobs', 'corpus']);
 
 /** The faults of a run; switched off at its end, so that everything can settle. */

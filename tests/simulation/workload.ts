@@ -18,10 +18,10 @@ import type { Reply } from './network.ts';
 import { secretOf, type World } from './world.ts';
 
 const DAY = 86_400;
-/** Pages opened after one change: people read more than they write. */
+/** Most pages that are opened after one action: people read more than they write. */
 const MOST_PAGES = 8;
 
-/** Areas that others need. */
+/** The area that another area needs, by the name of the other area. */
 const NEEDED: Readonly<Record<string, string>> = { ledger: 'records', access: 'records' };
 
 /** A run uses some areas, so that these have more to do and each combination is tried. */
@@ -45,7 +45,7 @@ export class Workload {
   readonly #context: Context;
   /** Number of actions that a person takes at a time. */
   readonly #tabs: number;
-  /** Actions and pages that are under way beside the next action. */
+  /** Actions and pages that are still under way while the person takes the next action. */
   readonly #later: Promise<void>[] = [];
   #left = 0;
 
@@ -83,7 +83,7 @@ export class Workload {
     return new Client(this.#world, this.#dice, token, this.requests, by);
   }
 
-  /** Seconds since 1970 a minute before the run. */
+  /** One minute before the run, in seconds since 1970. */
   get #issuedAt(): number {
     return Math.floor(this.#world.startedAt / 1_000) - 60;
   }
@@ -130,7 +130,7 @@ export class Workload {
     return tenant;
   }
 
-  /** Each person does one thing after another until all requests are made. */
+  /** In each tab, each person takes one action after another until the number of actions is reached. */
   async run(requests: number): Promise<void> {
     this.#left = requests;
     for (const listener of this.listeners) void listener.run();

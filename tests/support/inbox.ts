@@ -6,7 +6,7 @@ import { type Member, NOTIFICATIONS, say, token } from './world.ts';
 export const inbox = async (who: Member) =>
   (await who.api.get(`${NOTIFICATIONS}?limit=200`)).as(notifications);
 
-/** Waits until the inbox has `size` notifications. */
+/** Waits until the inbox has at least `size` notifications. */
 export const inboxOf = (who: Member, size: number, timeoutMs?: number) =>
   eventually(
     `${size} notifications for ${who.name}`,

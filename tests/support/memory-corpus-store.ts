@@ -9,7 +9,7 @@ type Kept = StoredSource & { readonly isTombstone: boolean };
 
 const keyOf = (tenantId: string, { kind, id }: SourceKey): string => `${tenantId}/${kind}/${id}`;
 
-/** Corpus store for unit tests. */
+/** A corpus store in memory, for unit tests and the simulation: fulfils the contract of the port. */
 export const memoryCorpusStore = (): CorpusStore => {
   const sources = new Map<string, Kept & { readonly tenantId: string }>();
   const runs = new Map<string, BackfillRun>();

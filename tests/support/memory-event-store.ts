@@ -21,7 +21,7 @@ import {
 
 const DEFAULT_LIMIT = 1000;
 
-/** An event store for unit tests: fulfils the contract in memory. */
+/** An event store in memory, for unit tests and the simulation: fulfils the contract of the port. */
 export function openMemoryEventStore(): EventStore {
   /** The event at offset n is `log[n - 1]`. */
   const log: StoredEvent[] = [];

@@ -100,7 +100,7 @@ describe('Scopes', () => {
     expect(outcome(admins, { ...extension('workflow:admin'), role: 'operator' })).to.equal('in');
   });
 
-  it('allow no route for persons only', () => {
+  it('allow no route that is for persons only', () => {
     for (const access of [guarded(personRoute(rest)), guarded(adminRoute(rest))]) {
       for (const principal of [apiToken('admin:*'), extension('admin:*')]) {
         expect(outcome(access, principal)).to.equal('tenant_session_required');

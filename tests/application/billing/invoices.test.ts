@@ -40,7 +40,7 @@ describe('Generating invoices', () => {
     expect(await typesOf(at.node)).to.deep.equal(['InvoiceGenerated']);
   });
 
-  it('makes only one of the invoices with overlapping windows that are requested concurrently', async () => {
+  it('makes no two invoices with overlapping windows from concurrent requests', async () => {
     const half = { from: '2026-01-15T00:00:00.000Z', to: '2026-02-15T00:00:00.000Z' };
     const other = at.nodeOf();
     const codes = await Promise.all([

@@ -101,7 +101,7 @@ describe('the mention notifier', () => {
     }
   });
 
-  it('does not notify of a message that was deleted before it was handled', async () => {
+  it('reveals no text of a message that was deleted before it was handled', async () => {
     const { node, messaging, conversation, send, sent, inbox } = await village();
     const { message } = await send('@[Bob](user:bob) a secret');
     await messaging.delete('acme', conversation.id, message.messageId, 'ann', contextOf(node));

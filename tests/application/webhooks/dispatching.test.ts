@@ -148,7 +148,7 @@ describe('A dispatched webhook', () => {
     expect(calls.map(({ call }) => call.reuse)).to.deep.equal(['acme/one', 'acme/two', 'acme/one']);
   });
 
-  it('keeps at most 500 characters of an error answer without control characters', async () => {
+  it('keeps at most 500 characters of an error answer, and no control characters', async () => {
     const { run, schedule, node, answer } = await started();
     const body = Buffer.concat([
       Buffer.from('a\u0000b\u001b[31m'),

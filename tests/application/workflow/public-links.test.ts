@@ -159,7 +159,7 @@ describe('public links', () => {
     expect(log).to.contain('token_hash');
   });
 
-  it('are created once for a request retried after a crash, which returns no token', async () => {
+  it('are created once for a request retried after a crash; the retry returns no token', async () => {
     const { links } = await start();
     const keyed = { ...request(), priorAttempt: { since: 0 }, newId: () => 'the-link' };
     const first = await links.create(TENANT, 'one', LINK, keyed);

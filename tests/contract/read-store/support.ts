@@ -16,8 +16,8 @@ export interface ReadStoreHarness {
   /** Opens the same store again, like another process. */
   open(): Promise<ReadStore>;
   /**
-   * Opens a store whose commits await `between` after the documents and before the checkpoint; absent where that is
-   * impossible.
+   * Opens a store whose commits await `between` after the documents and before the checkpoint; undefined where
+   * that is impossible.
    */
   readonly openInterrupted?: ((between: () => Promise<void>) => Promise<ReadStore>) | undefined;
   /** True where a batch is visible as a whole or not at all, and ranges read together are of one moment. */

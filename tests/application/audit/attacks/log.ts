@@ -102,7 +102,7 @@ export const attackedLog = ({ EVENTS, length, both }: Size) => {
     return path;
   };
 
-  /** The verdict of both verifiers, which must agree. */
+  /** The verdict of the verifier; with `both`, the verdict of the Python verifier must be the same. */
   const verdictOf = async (pieces: Export, ...args: string[]): Promise<Verdict> => {
     const found = await verdictOfArgs(args, chunksOf(pieces));
     if (!both) return found;
@@ -156,7 +156,7 @@ export const attackedLog = ({ EVENTS, length, both }: Size) => {
     for (let at = index + 1; at < EVENTS; at += 1) if (keep(textOf(at))) return at;
     throw new Error('there is no such line');
   };
-  /** A line in the middle of a stream of the category; its number from 1. */
+  /** An event in the middle of a stream of the category; `line` counts from 1. */
   const victim = (category: string) => {
     const index = indexAfter(
       EVENTS / 4,

@@ -164,7 +164,7 @@ describe('the live feed', () => {
     });
   });
 
-  it('drops the key of a forgotten admin’s data in the tenant’s first event', async () => {
+  it('drops the key of the first admin’s data when that admin is forgotten', async () => {
     const stores = memoryStores();
     const [here, there] = [startNode(stores), startNode(stores)];
     const key = firstAdminKeyId('acme');
