@@ -33,7 +33,7 @@ export class Hosts {
     this.#servers.set(host, serve);
   }
 
-  /** From now on every call is answered at once. */
+  /** From now on every call reaches its host, and its answer arrives soon. */
   heal(): void {
     this.#areHealthy = true;
   }

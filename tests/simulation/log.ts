@@ -41,7 +41,7 @@ export const readLog = async (world: World): Promise<Fact[]> => {
   }
 };
 
-/** Events of one type of a tenant. */
+/** Events of a tenant that have one of the types. */
 export const eventsOf = (log: readonly Fact[], { id }: { readonly id: string }, ...types: string[]): Fact[] =>
   log.filter(({ tenant, type }) => tenant === id && types.includes(type));
 

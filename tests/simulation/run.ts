@@ -41,7 +41,7 @@ const ROLES: readonly (readonly [weight: number, roles: readonly Config['ROLE'][
   [1, ['api', 'worker', 'worker', 'all']],
 ];
 
-/** Share of runs over the SQLite adapters of read models, keys and answers; the others are faster. */
+/** Share of runs over SQLite adapters of read models, keys, answers and the corpus; stores in memory are faster. */
 const SQLITE = 0.1;
 
 /** The last seconds of a month, a day and a billing window. */

@@ -24,7 +24,7 @@ export const faultyEvents = (events: EventStore, faults: readonly Fault[]): Even
   };
 };
 
-/** Counts appends and events. */
+/** Counts appends, appended events, and events read from streams. */
 export const countingEvents = (events: EventStore) => {
   const counts = { appends: 0, events: 0, reads: 0 };
   const counting: EventStore = {

@@ -36,7 +36,7 @@ const text = fc
   )
   .map((parts) => parts?.join('') ?? null);
 
-/** Changes between two pages; fewer than the rows that a cursor names. */
+/** Most changes during one read of the list; fewer than the rows that a cursor names. */
 const MAX_CHANGES = 7;
 
 /** After page `page`, sets the text `to` on the row that is `back` rows before the end of that page. */

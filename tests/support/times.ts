@@ -21,7 +21,7 @@ export const noteServerStart = (): void => {
 /** Linux counts CPU time in hundredths of a second. */
 const TICK_MS = 10;
 
-/** Fields 14 to 17 of `/proc/<pid>/stat`, counted after the name, which may contain spaces. */
+/** The sum of fields `from` to `to` of `/proc/<pid>/stat`. The name of the process, field 2, may contain spaces. */
 const ticksOf = (pid: number | 'self', from: number, to: number): number => {
   const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');

@@ -32,7 +32,7 @@ export interface Receiver {
   readonly url: string;
   readonly received: Received[];
   behave(behaviour: Behaviour): void;
-  /** Deliveries to one path, `/hook` by default. */
+  /** Deliveries to one path; the path of {@link url} is `/hook`. */
   at(path: string): Received[];
   close(): Promise<void>;
 }

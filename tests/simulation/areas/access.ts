@@ -17,7 +17,7 @@ import {
 /** A repeated request is answered without the token, which is shown once. */
 const minted = z.looseObject({ id: z.string(), token: z.string().optional() });
 
-/** API tokens that are withdrawn, and people who are deactivated or forgotten. */
+/** API tokens that are revoked, and people who are deactivated or forgotten. */
 export class Access implements Area {
   readonly name = 'access';
   readonly #context: Context;

@@ -53,7 +53,7 @@ const addsUp = (body: unknown): boolean => {
   );
 };
 
-/** A partner for each tenant, whose usage is invoiced and handed to a billing system that fails. */
+/** A partner for each tenant. Its invoices go to a billing system that fails now and then. */
 export class Billing implements Area {
   readonly name = 'billing';
   readonly #context: Context;
@@ -169,7 +169,7 @@ export class Billing implements Area {
     if (!addsUp(body)) report(`${tenant.id}: ${JSON.stringify(body)} does not add up`);
   }
 
-  /** Windows do not overlap, numbers have no gaps, and an issued invoice has one document at the billing system. */
+  /** Each invoice shows its state in the log, none is still being issued, and only issued ones have a document. */
   async #checkInvoices(log: readonly Fact[], tenant: Tenant, report: Report): Promise<void> {
     const own = log.filter(({ stream }) => stream === `partner_p_${tenant.id}.invoices-${tenant.id}`);
     const of = (type: string): readonly string[] =>

@@ -75,7 +75,7 @@ export class Files implements Area {
     ];
   }
 
-  /** A file in the log has its bytes, unless the file or its record was deleted: then the bytes are gone. */
+  /** A file in the log can be downloaded unchanged, until the file or its record is deleted: then the answer is 404. */
   async check(log: readonly Fact[], report: Report): Promise<void> {
     for (const tenant of this.#context.tenants) {
       const gone = new Set(

@@ -45,7 +45,7 @@ const SESSIONS: Page = {
   },
 };
 
-/** Records of one entity, and bulk sessions over records that others change and delete meanwhile. */
+/** Records, parts that refer to them, and bulk sessions over records that other people change meanwhile. */
 export class Records implements Area {
   readonly name = 'records';
   readonly #context: Context;

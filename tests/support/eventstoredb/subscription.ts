@@ -24,7 +24,7 @@ export interface SubscriptionOptions {
   readonly checkpointEvery: number | undefined;
 }
 
-/** The real server buffers this many events per live subscription, and drops the subscription when they are more. */
+/** The real server buffers this many events per live subscription, and drops the subscription when more arrive. */
 export const LIVE_BUFFER = 32;
 
 /** A subscription to `$all`: unlimited catch-up, then live events through a small buffer. */

@@ -91,7 +91,7 @@ const ENVIRONMENT = {
 /** Allows one request at once. */
 const LIMITED = { ...ENVIRONMENT, RATE_LIMIT_PER_MINUTE: '5' };
 
-/** Hosts that answer at once, except one that always fails, and the billing system, which fails its first call. */
+/** Hosts that answer without faults, except one that always fails, and the billing system, which fails once. */
 const hostsOf = (world: World): Hosts => {
   const hosts = new Hosts(world, new Dice(1, 5));
   hosts.heal();
