@@ -6,7 +6,7 @@ import type { Plan, PlanLimits } from '../../infrastructure/read-store/sqlite/pl
 import { openSqliteReadStore } from '../../infrastructure/read-store/sqlite/store.ts';
 import { RECORDS, searchesOf } from './read-store/searches.ts';
 
-/** Limits that force the search into one plan, instead of the cheapest one. */
+/** Limits that force one plan, or slices, on a search that would otherwise take the cheapest plan. */
 const PLANS: Readonly<Record<string, PlanLimits>> = {
   'by documents of entries alone': limitsOf(['scan', 'order']),
   'by documents of entries alone, in slices': limitsOf(['scan', 'order'], 0),

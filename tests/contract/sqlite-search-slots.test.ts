@@ -31,7 +31,7 @@ describe('SQLite read store: costly searches', () => {
   let slices: { rows: number; bytes: number }[] = [];
   let ticksAtSlice: number[] = [];
   let ticks = 0;
-  /** Documents that are written after the next slice, before the documents of its page are read. */
+  /** Documents that are written after the next slice, before the documents of the page are read. */
   let meanwhile: DocWrite[] = [];
   let checkpoint = 10_000;
 

@@ -28,7 +28,7 @@ const namesIn = (source: string): string[] =>
   );
 
 describe('Alerts and dashboard', () => {
-  it('name only metrics of a scrape, and the dashboard shows all of the product', async () => {
+  it('name only metrics that a scrape has, and the dashboard shows all metrics of the product', async () => {
     const metrics = createMetrics({ build: { version: '1', role: 'all' } });
     const { names } = scrapeOf(await metrics.expose());
     const shown = panels().flatMap(({ targets }) => targets.flatMap(({ expr }) => namesIn(expr)));

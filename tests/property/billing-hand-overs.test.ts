@@ -57,7 +57,7 @@ interface Owned extends Use {
   readonly owner: string | null;
 }
 
-/** A history with the owner of each use, derived event by event from the log. */
+/** A history of uses and hand-overs in the order of the log, with the partner that owns each use. */
 class History {
   readonly uses: Owned[] = [];
   readonly #handOvers: { at: string; tenantId: string; partner: string | null }[] = [];
@@ -70,7 +70,7 @@ class History {
     this.uses.push({ ...one, owner: last === undefined ? PARTNER : last.partner });
   }
 
-  /** @returns the instant of the hand-over, never before the previous one */
+  /** @returns the instant of the hand-over, never before the tenant's previous hand-over */
   handOver(tenantId: string, partner: string | null, after: number, more: number): string {
     this.#step = Math.min(STEPS - 1, this.#step + after);
     const before = this.#handOvers.findLast((each) => each.tenantId === tenantId)?.at ?? '';

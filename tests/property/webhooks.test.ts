@@ -37,7 +37,7 @@ describe('Webhooks after any history', () => {
     { maxLength: 40 },
   );
 
-  it('make attempts in order, five and one for each replay, each when it is due', () => {
+  it('make attempts in order, at most five and one more for each replay, each when it is due', () => {
     fc.assert(
       fc.property(steps, (list) => {
         let state: Delivery = deliveryStream.initial;

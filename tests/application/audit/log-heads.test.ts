@@ -196,7 +196,7 @@ describe('Stream hashes read from the log’s file', function () {
 
   for (const isInThread of [true, false]) {
     const how = isInThread ? 'the thread' : 'the process itself';
-    it(`are complete after another process reset them, kept by ${how}`, async () => {
+    it(`are complete after another process has reset them (kept by ${how})`, async () => {
       await fill(200);
       const store = await open(isInThread ? { log: log() } : {});
       const { keeper, close } = keeping(store);

@@ -16,7 +16,7 @@ import type { Filter } from '../../../domain/expressions/filter.ts';
 import { silentMetrics } from '../../support/fakes.ts';
 import { type Entities, request, startEntities, TENANT } from '../entities/support.ts';
 
-/** Leases of one machine that can be taken from crashed processes. */
+/** Leases in memory; `expire` ends them all, as after a crash of their holders. */
 export const memoryLeases = (): Pick<ReadStore, 'acquireLease' | 'releaseLease'> & { expire(): void } => {
   const held = new Map<string, { owner: string; fence: number }>();
   let fence = 0;

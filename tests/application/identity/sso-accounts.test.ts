@@ -140,7 +140,7 @@ describe('The account of a person signing in at a provider', () => {
     expect(await stores.events.readAll({ filter: { types: ['SsoIdentityLinked'] } })).to.have.length(1);
   });
 
-  it('is created under an unverified e-mail only after its reservation expired', async () => {
+  it('is created under an unverified e-mail only after the reservation of the e-mail expired', async () => {
     const stores = memoryStores();
     const clock = testClock();
     const node = nodeOn(stores, [], clock);

@@ -29,7 +29,7 @@ describe('The pressure of webhooks that wait', () => {
     expect(pressure.delayOf('other')).to.equal(0);
   });
 
-  it('delays nothing while the process is idle, since then an endpoint is slow', () => {
+  it('delays nothing while the process is idle, since then a slow endpoint causes the wait', () => {
     const { pressure, first, state } = world();
     first.set('acme', START - 10_000);
     state.utilization = 0.5;
@@ -53,7 +53,7 @@ describe('The pressure of webhooks that wait', () => {
 describe('A webhook that is due', () => {
   const started = running();
 
-  it('counts while it waits for its call to end, and does not count once it was sent', async () => {
+  it('counts while its call is under way, and does not count once it is delivered', async () => {
     const { run, schedule, calls, clock, node, pressure, answer } = await started();
     const { promise, resolve } = Promise.withResolvers<void>();
     answer(async () => {

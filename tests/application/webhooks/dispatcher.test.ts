@@ -185,7 +185,7 @@ describe('the webhook dispatcher', () => {
     expect(calls).to.have.length(1);
   });
 
-  it('makes at most four concurrent calls per subscription beside other subscriptions', async () => {
+  it('makes at most four concurrent calls for a subscription while it serves other subscriptions', async () => {
     const { run, schedule, calls, answer } = await started();
     const open: (() => void)[] = [];
     answer((call) =>

@@ -84,7 +84,7 @@ describe('The fields of a form', () => {
 describe('A submission for a form', () => {
   const issues = (values: Record<string, unknown>) => codes(submissionIssues(FIELDS, ENTITY, values)).sort();
 
-  it('gets no issue here when the form finds none: the entity’s rules are checked later', () => {
+  it('gets no issue when the form itself finds none; the entity’s rules are checked later', () => {
     expect(issues({ agree: true })).to.deep.equal([]);
     expect(issues({ agree: false, whole: 'x' })).to.deep.equal([]);
   });
