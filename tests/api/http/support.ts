@@ -133,7 +133,7 @@ export interface Answer {
   readonly status: number;
   readonly headers: Headers;
   readonly text: string;
-  /** The parsed body; undefined when there is none or it is not JSON. */
+  /** The parsed body; an empty object when there is no body or it is not JSON. */
   readonly json: Record<string, unknown>;
 }
 

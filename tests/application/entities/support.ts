@@ -95,7 +95,7 @@ export const startEntities = (
   const records = new Records({ streams, schemas, links, workflows, gate: writers });
   const deleter = recordDeleter({ deletions });
 
-  /** Delivers each event of the log from index `from` on to the subscribers once; returns the index after the last. */
+  /** Delivers each event of the log from index `from` on to the deleter once; returns the index after the last. */
   const deliver = async (from = 0): Promise<number> => {
     let next = from;
     for (;;) {

@@ -30,11 +30,11 @@ interface Options {
   readonly waiting?: () => Promise<void>;
   /** Called after each look-up of a published workflow. */
   readonly lookedUp?: () => Promise<void>;
-  /** Names in the read model; nodes do not see each other’s caches. */
+  /** Entities that use a workflow, by the read model; nodes do not see each other’s caches. */
   readonly readModel?: readonly string[];
 }
 
-/** Two nodes without live feeds: each keeps its cached state until it reads the store. */
+/** Makes nodes without live feeds over the same stores: each keeps its cached state until it reads the store. */
 export const cluster = () => {
   const shared = { ...memoryStores(), clock: testClock() };
   const node = (options: Options = {}) => {
