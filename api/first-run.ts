@@ -69,7 +69,7 @@ export const createDemo = async ({ areas, core, wait }: Platform, config: Config
   ] as const) {
     const person = { id: core.ids.next(), displayName, ...user };
     const made = await wait((tries) => areas.identity.identity.createUser(tenant, person, context(tries)));
-    // Makes a sign-in right after the output wait until the read model has the user.
+    // So a sign-in right after the accounts are printed waits until the read model has the user.
     if (made.position !== undefined) core.readModels.answered(tenant, made.position);
   }
   return { platformAdmin, tenant, users: [ada, ben] };

@@ -12,7 +12,7 @@ export interface AdminCommand {
   readonly run: (args: readonly string[]) => Promise<void>;
 }
 
-/** Ends a command; only the message, which is one sentence, is printed, and no stack. */
+/** Ends a command: its message is printed, without a stack. */
 export class Refusal extends Error {
   override readonly name = 'Refusal';
   readonly exitCode: number;
@@ -61,8 +61,8 @@ const FLAG = { type: 'boolean', default: false } as const;
 export const emailOption = z.email().max(320);
 
 /**
- * The configuration; in production it must have the secrets in `uses`. Leaves out e-mail and password of the first
- * admin: a command may get one of them alone, which `readConfig` refuses.
+ * The configuration; in production it must have the secrets in `uses`. Leaves out `PLATFORM_ADMIN_EMAIL` and
+ * `PLATFORM_ADMIN_PASSWORD`: a command may be started with only one of them, which `readConfig` refuses.
  */
 export const adminConfig = (...uses: readonly RequiredSecret[]): Config =>
   readConfig({ ...process.env, PLATFORM_ADMIN_EMAIL: undefined, PLATFORM_ADMIN_PASSWORD: undefined }, uses);

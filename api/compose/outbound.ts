@@ -30,11 +30,11 @@ export const providerFetch = (config: Openings): Fetch => {
   return guardedFetch(http, PROVIDER_LIMITS);
 };
 
-/** Calls to the assistant's language model, which the operator configures: any address is allowed. */
+/** Calls to the assistant's language model. The operator of the platform sets its URL: any address is allowed. */
 export const upstreamHttp = ({ guardedHttp }: Adapters): OutboundHttp =>
   guardedHttp({ allowedNetworks: ['0.0.0.0/0', '::/0'], allowHttp: true });
 
-/** Calls to `AUDIT_HEADS`, which the operator configures. Outside production, loopback and plain http are allowed. */
+/** Calls to the URL in `AUDIT_HEADS`. Outside production, loopback and plain http are allowed. */
 export const auditHeadsHttp = (config: Openings): OutboundHttp => {
   const tryingOut = config.NODE_ENV !== 'production';
   return guardedHttp({

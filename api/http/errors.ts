@@ -127,7 +127,7 @@ const domainErrorOf = (error: unknown): DomainError => {
   return new DomainError('internal_error', INTERNAL);
 };
 
-/** The answer to any thrown value. The caller logs answers from 500 up, with the stack. */
+/** The answer to any thrown value. Logs nothing: that is left to the caller. */
 export const errorAnswer = (thrown: unknown): ErrorAnswer => {
   const error = domainErrorOf(thrown);
   const status = STATUS_OF[error.code];

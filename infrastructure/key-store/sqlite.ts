@@ -74,7 +74,7 @@ export async function openSqliteKeyStore({ path }: { readonly path: string }): P
 const wrappedIn = ({ wrapped }: Row): Uint8Array | 'destroyed' =>
   wrapped instanceof Uint8Array ? wrapped : 'destroyed';
 
-/** Truncates the write-ahead log; concurrent calls share one run. */
+/** Truncates the write-ahead log; calls share a run that has not begun. */
 function sharedTruncation(connection: SqliteConnection): () => Promise<void> {
   let next: Promise<void> | undefined;
   const truncate = async (): Promise<void> => {

@@ -18,7 +18,7 @@ export interface Tally {
   readonly entries: readonly string[];
 }
 
-/** While active, folding an entry with the text `poison` fails; `active: false` stands for a fixed build. */
+/** While active, folding an entry with the text `poison` fails; `active: false` stands for code without the fault. */
 export const poison = { active: true };
 
 /**
@@ -48,7 +48,7 @@ export const tallies = (version = 1) =>
 export const definitions = [...bookEvents, ...catalogue];
 export const GENERATION: GenerationId = { projection: 'tallies', tag: 'v1' };
 
-/** A log with entries in books of several tenants, and its read models. */
+/** An empty log and a read store, with functions that write entries to books of tenants and fold them. */
 export const readModelKit = async (readStore?: ReadStore) => {
   const stores = memoryStores();
   const clock = testClock();

@@ -12,7 +12,7 @@ export interface SmallDisk {
   remove(): void;
 }
 
-/** A file system in memory, or a sentence that none can be mounted: that takes root on Linux. */
+/** A file system in memory, or a message if it cannot be mounted; mounting needs root on Linux. */
 export const smallDisk = (megabytes: number, options = ''): SmallDisk | string => {
   const path = mkdtempSync(join(tmpdir(), 'small-disk-'));
   try {
@@ -36,7 +36,7 @@ export const smallDisk = (megabytes: number, options = ''): SmallDisk | string =
             () => false,
           )
         ) {
-          // The disk is full.
+          // Writes until the disk is full.
         }
       }
     },

@@ -36,7 +36,7 @@ const text = fc
   )
   .map((parts) => parts?.join('') ?? null);
 
-/** Most changes during one read of the list; fewer than the rows that a cursor names. */
+/** Maximum number of changes during one read of the list; a cursor can name one row more. */
 const MAX_CHANGES = 7;
 
 /** After page `page`, sets the text `to` on the row that is `back` rows before the end of that page. */
@@ -65,7 +65,7 @@ const inOrder = (rows: Texts, direction: 'asc' | 'desc'): string[] => {
   return (direction === 'desc' ? ids.reverse() : ids).map(([id]) => id);
 };
 
-/** Reads all pages. @param between called after each page */
+/** Reads all pages. @param between called after each page but the last */
 export const allPages = async (
   list: LongList,
   direction: 'asc' | 'desc',

@@ -3,7 +3,7 @@ import type { ReactNode } from 'react';
 
 interface TabsProps {
   readonly label: string;
-  /** A tab that is not shown is not rendered. */
+  /** The triggers of all tabs are rendered, but only the content of the shown tab. */
   readonly tabs: readonly { readonly key: string; readonly title: ReactNode; readonly content: ReactNode }[];
   readonly value?: string;
   readonly onChange?: (key: string) => void;

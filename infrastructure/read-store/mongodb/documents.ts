@@ -8,7 +8,7 @@ import { documentIn, fieldOf, storedForm } from './native-documents.ts';
 
 /**
  * The stored form of a document: its fields under `value` (see {@link storedForm}). Index keys are encoded, since
- * BSON's order differs from the port's (it puts booleans after strings):
+ * BSON puts booleans after strings, but the port orders them before numbers:
  *
  * - `k_<index>`: the key, for a single-valued index
  * - `h_<index>`, `t_<index>`: heads (an array, up to the array field) and the common tail
@@ -60,7 +60,7 @@ export function sizeOf({ value }: Row): number {
   return typeof value === 'object' && value !== null ? BSON.calculateObjectSize(value) : 0;
 }
 
-/** The native index of an index; `tenant` leads every query. */
+/** The MongoDB index that serves an index of the collection; `tenant` is first, since every query names it. */
 export function indexKeys(plan: IndexPlan): Record<string, 1> {
   if (plan.multi === undefined) return { tenant: 1, [`k_${plan.name}`]: 1 };
   return { tenant: 1, [`h_${plan.name}`]: 1, [`t_${plan.name}`]: 1 };
@@ -80,9 +80,9 @@ export function lastWrites(writes: readonly DocWrite[]): DocWrite[] {
 /**
  * Writes each row unless the stored row has the same or a newer position, or a higher fence.
  *
- * A conditional upsert finds no row to update when the document does not exist (it inserts), when the stored one is
- * newer, or when another writer inserts an older version at the same moment (both fail on the duplicate `_id`). So a
- * duplicate is tried again without upsert, which tells the last two cases apart.
+ * A conditional upsert matches no row in three cases. 1: the document does not exist; it is inserted. 2: the stored
+ * row must stay. 3: another writer has just inserted an older row. Cases 2 and 3 fail on the duplicate `_id`, and are
+ * tried again without upsert, which changes a row only in case 3.
  *
  * @param oneByOne for servers that end an unordered bulk at its first error and scan all documents for a filter with
  * more than `_id` (FerretDB 1.x): each row is first inserted alone

@@ -56,7 +56,7 @@ export const SALE: RuleContent = {
 export const makeRule = async ({ rules }: RulesNode, more: Partial<RuleContent> = {}): Promise<string> =>
   (await rules.create(TENANT, { ...SALE, ...more }, request())).rule.id;
 
-/** Creates a record of the entity `sale`, a source of rules. */
+/** Creates a record of the entity `sale`; its event is one to which {@link SALE} applies. */
 export const createSale = async (
   { commands }: RulesNode,
   id: string,

@@ -63,9 +63,9 @@ describe('API tokens', () => {
     });
 
     for (const [what, body, field] of [
-      ['no name', { scopes: ['data:read'] }, 'name'],
+      ['a missing name', { scopes: ['data:read'] }, 'name'],
       ['a blank name', { name: ' ', scopes: ['data:read'] }, 'name'],
-      ['no scopes', { name: 'x' }, 'scopes'],
+      ['missing scopes', { name: 'x' }, 'scopes'],
       ['an empty list of scopes', { name: 'x', scopes: [] }, 'scopes'],
       ['an unknown scope', { name: 'x', scopes: ['data:read', 'data:*'] }, 'scopes.1'],
       ['another spelling of a scope', { name: 'x', scopes: ['Data:Read'] }, 'scopes.0'],
@@ -100,7 +100,7 @@ describe('API tokens', () => {
   });
 
   describe('the list', () => {
-    it('is separate per tenant, newest first, in pages, and read at once', async () => {
+    it('is separate per tenant, newest first, in pages, and has a new token immediately', async () => {
       const { world } = here();
       const home = await world.tenant();
       const minted: string[] = [];
@@ -150,7 +150,7 @@ describe('API tokens', () => {
       expect(await outcome(as(kept.token))).to.deep.equal(ACCEPTED);
     });
 
-    it('is also served without the prefix', async () => {
+    it('is also served at the path without /api/v1', async () => {
       const { ada } = here();
       const minted = await mintToken(ada.api);
       expect((await ada.api.delete(`/tenant/api-tokens/${minted.id}`)).as(listedToken).id).to.equal(
@@ -181,7 +181,7 @@ describe('API tokens', () => {
       const began = performance.now();
       await eventually('the refusal', async () => (await outcome(there))[0] === 401);
       expect(performance.now() - began).to.be.lessThan(await atPresentPace(1000));
-      // And vice versa: a token minted at the other node works here at once.
+      // In the other direction, a token minted at the other node works here immediately.
       const fresh = await mintToken(ada.api.at(other));
       expect(await outcome(as(fresh.token))).to.deep.equal(ACCEPTED);
     });
@@ -201,7 +201,7 @@ describe('API tokens', () => {
       }
     });
 
-    it('but not to mint under impersonation, even with a test token', async () => {
+    it('and cannot be minted under impersonation, even with a test token', async () => {
       const { ada } = here();
       for (const own of [{}, { token_use: 'api_test' }]) {
         const api = as(

@@ -43,7 +43,7 @@ describe('The last admin of a tenant', () => {
         const ann = tenant.admin;
         const made = await tenant.person('Ben', 'admin');
         const ben = nodes === 'one node' ? made : { ...made, api: elsewhere.with(made.token) };
-        // Both nodes have cached both people.
+        // Each person is cached at the node that the person uses.
         for (const person of [ann, ben]) expect(await isAdmin(person)).to.equal(true);
         const how = ENDS[nth % ENDS.length] ?? 'demotes';
         const answers = await Promise.all([end(ann, ben, how), end(ben, ann, how)]);
@@ -99,7 +99,7 @@ describe('The last admin of a tenant under kill -9', () => {
   it('stays, and the next start finishes each stored withdrawal', async () => {
     const { world } = here();
     let cut = 0;
-    // Repeats until a kill separates the two events of some tenant.
+    // Repeats until a kill falls between a withdrawal and the change of its user.
     for (let round = 0; round < 10 && cut === 0; round += 1) {
       const pairs = await Promise.all(
         Array.from({ length: PAIRS }, (_, nth) => pair(ENDS[nth % ENDS.length] ?? 'demotes')),

@@ -9,7 +9,7 @@ import { randomName } from '../../support/server.ts';
 import type { Member, TestTenant, World } from '../../support/world.ts';
 import { defineEntity, JOBS, startJob } from '../workflow/support.ts';
 
-/** `METHOD path` of every route of the document. */
+/** `METHOD path` of every route in the OpenAPI document. */
 export const servedRoutes = async (world: World): Promise<string[]> => {
   return [...routesOf((await world.anybody.get('/openapi.json')).json)];
 };

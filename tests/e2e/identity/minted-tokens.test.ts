@@ -140,11 +140,11 @@ describe('Each JWT that the server mints', () => {
   ];
 
   for (const { kind, mint, key, claims, seconds, opens } of KINDS) {
-    it(`${kind}: has HS256 with the family’s key, exactly the documented claims, and its lifetime`, async () => {
+    it(`${kind}: has the expected HS256 signature, and exactly the documented claims and lifetime`, async () => {
       const token = await mint();
       const [header = '', payload = '', signature = ''] = token.split('.');
       const read = (part: string): unknown => JSON.parse(Buffer.from(part, 'base64url').toString('utf8'));
-      // The count of sign-ins is in the header, since the specification fixes the claims.
+      // The header counts how often the person's sessions have been ended; the specification fixes the claims.
       const { session: _, ...rest } = headerOf.parse(read(header));
       expect(rest).to.deep.equal({ alg: 'HS256', typ: 'JWT' });
       const mac = createHmac('sha256', key).update(`${header}.${payload}`).digest('base64url');

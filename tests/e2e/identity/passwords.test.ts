@@ -39,7 +39,7 @@ describe('A password', () => {
   };
   const use = (link: string, next: string) => here().world.anybody.post(RESET, { link, new_password: next });
 
-  it('is changed by its owner, which ends all sessions and sockets but a new one', async () => {
+  it('is changed by its owner; all sessions and sockets end, and the answer holds a new token', async () => {
     const { world } = here();
     const ann = await person('Ann');
     const socket = await listen(world.server, ann.token);
@@ -115,7 +115,7 @@ describe('A password', () => {
     expect([offered.status, offered.error]).to.deep.equal([409, 'invalid_transition']);
   });
 
-  it('is in no file or log, nor is a reset link’s secret; an Idempotency-Key shows the link once', async () => {
+  it('is in no file or log, nor is a reset link’s secret; a replayed answer omits the link', async () => {
     const { world, tenant } = here();
     const fay = await person('Fay');
     const headers = { headers: { 'idempotency-key': 'one link' } };

@@ -45,7 +45,7 @@ describe('Invalid tokens', () => {
   };
 
   const REFUSED: readonly (readonly [string, () => string])[] = [
-    ['no token at all', () => 'x'],
+    ['a text that is no token', () => 'x'],
     ['two parts', () => parts().slice(0, 2).join('.')],
     ['four parts', () => `${ada.token}.x`],
     ['five parts', () => `${ada.token}.x.y`],
@@ -106,7 +106,7 @@ describe('Invalid tokens', () => {
     ['a test token of two hours', () => tenantToken(ada, { token_use: 'api_test', exp: now() + 7200 })],
     ['an unknown use', () => tenantToken(ada, { token_use: 'other', exp: now() + 60 })],
     [
-      'an extension’s id',
+      'the id of an unknown extension',
       () => tenantToken(ada, { ext_id: 'unknown', scopes: ['data:read'], exp: now() + 900 }),
     ],
     ['the role super_admin', () => tenantToken(ada, { role: 'super_admin' })],
@@ -119,13 +119,13 @@ describe('Invalid tokens', () => {
     ['a number as sub', () => tenantToken(ada, { sub: 7 })],
     ['10 KB', () => tenantToken(ada, { more: 'x'.repeat(10_000) })],
     [
-      'a forged and expired signature',
+      'a forged signature of an expired token',
       () => signed({ ...claims(), iat: now() - 100, exp: now() - 1 }, 'another key'),
     ],
   ];
 
   for (const [what, make] of REFUSED) {
-    it(`are refused with ${what}`, async () => {
+    it(`are refused: ${what}`, async () => {
       const answer = await me(make());
       expect([answer.status, answer.error]).to.deep.equal([401, 'invalid_credential']);
     });

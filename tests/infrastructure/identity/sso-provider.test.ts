@@ -142,7 +142,7 @@ describe('The OpenID Connect adapter', () => {
     expect(await refusedWith(finish())).to.equal('invalid_grant');
   });
 
-  /** Changes the claims or the header of the ID token in transit; its signature stays unchanged. */
+  /** Changes the header or the claims of the ID token in transit. @param sign false: also removes the signature */
   const withToken = (change: (header: object, claims: object) => [object, object], sign = true) => {
     spoil = (url, text) => {
       if (!url.endsWith('/token')) return text;
@@ -195,7 +195,7 @@ describe('The OpenID Connect adapter', () => {
     expect(asked).to.include('/me');
   });
 
-  it('accepts only true for a verified e-mail', async () => {
+  it('returns an e-mail as unverified unless the claim is the boolean true', async () => {
     for (const value of ['true', 1, 'yes', null]) {
       const terse = await startProvider({ redirectUri: REDIRECT });
       terse.next = { sub: 'ann', email: 'ann@corp.example' };
@@ -295,7 +295,7 @@ describe('The OpenID Connect adapter', () => {
     expect(await unavailableWith(finish())).to.contain('plain http');
   });
 
-  it('does not accept another tenant of the provider', async () => {
+  it('refuses metadata whose issuer is not the configured one', async () => {
     const general = 'https://login.microsoftonline.com/common/v2.0';
     const speaking: Fetch = () =>
       Promise.resolve(
