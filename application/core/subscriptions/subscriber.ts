@@ -169,16 +169,19 @@ const handledTogether = async (
   part: readonly StoredEvent[],
   quantum: Quantum,
 ): Promise<boolean> => {
-  const { events, end } = traced(
-    subscriber,
-    part.map((stored) => codec.decode(stored)),
-  );
+  let end: ((error?: unknown) => void) | undefined;
   try {
-    await handleAll(events, quantum);
+    // Within `try`: an event that cannot be decoded is skipped alone.
+    const decoded = traced(
+      subscriber,
+      part.map((stored) => codec.decode(stored)),
+    );
+    end = decoded.end;
+    await handleAll(decoded.events, quantum);
     end();
     return true;
   } catch (error) {
-    end(error);
+    end?.(error);
     subscriber.begin?.();
     if (isUnavailable(error)) throw error;
     logger.warn(

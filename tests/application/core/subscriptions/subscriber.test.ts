@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { expect } from 'chai';
 import { runSubscriber, type Subscriber } from '../../../../application/core/subscriptions/subscriber.ts';
 import { StoreUnavailable } from '../../../../application/ports/event-store.ts';
@@ -138,6 +139,20 @@ describe('a subscriber', () => {
     await writeAll('d', 'e');
     await untilPasses(() => expect(seen).to.deep.equal(['a', 'c', 'd', 'e']));
     expect(together.flat()).to.deep.equal(['d', 'e']);
+  });
+
+  it('skips only an event that cannot be decoded among events handled together', async () => {
+    const { seen, passedOver, subscriber } = listening();
+    const handleAll: Subscriber['handleAll'] = async (events) => {
+      seen.push(...events.map(({ data }) => entryOf(data)));
+    };
+    await writeAll('a');
+    const damaged = { id: randomUUID(), type: 'EntryWritten', data: '{', metadata: '{}' };
+    await stores.events.append('acme.book-damaged', 'any', [damaged]);
+    await writeAll('b');
+    running({ ...subscriber, handleAll });
+    await untilPasses(() => expect(seen).to.deep.equal(['a', 'b']));
+    expect(passedOver).to.deep.equal([damaged.id]);
   });
 
   it('restarts with the events handled together when a store was unavailable', async () => {
