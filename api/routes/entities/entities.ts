@@ -63,8 +63,11 @@ export const entityRoutes = (deps: Deps): Route[] => {
       errors: ['already_exists', 'constraint_violated', 'quota_exceeded'],
       handle: async ({ principal, body: { tenant_id: _checked, ...entity }, context }) => {
         const { tenantId, rights } = principal;
-        // Not for a repeated request: its entity may be counted already, so at the limit the request would be refused.
-        if (context.priorAttempt === undefined) {
+        // The entity of a repeated request may exist and be counted: at the limit, the request would be refused.
+        const isRepeat =
+          context.priorAttempt !== undefined &&
+          (await deps.schemas.findLatest(tenantId, entity.name)) !== undefined;
+        if (!isRepeat) {
           const { entities: used } = await usageOf(usage, tenantId);
           checkQuota('entities', rights.plan, { used, added: 1 });
         }

@@ -31,13 +31,13 @@ describe('The plan of a tenant', () => {
   it('limits its entities, and names limit and use in the refusal', async () => {
     const { tenant } = here();
     const before = await refusals('entities');
-    const create = () =>
-      tenant.admin.api.post(ENTITIES, {
-        name: randomName('e'),
-        label: 'One',
-        fields: [{ key: 'a', label: 'A', type: 'text' }],
-      });
-    await pooled(numbers(MOST_ENTITIES), 8, async () => {
+    const create = (name = randomName('e'), options = {}) => {
+      const fields = [{ key: 'a', label: 'A', type: 'text' }];
+      return tenant.admin.api.post(ENTITIES, { name, label: 'One', fields }, options);
+    };
+    const keyed = { headers: { 'idempotency-key': 'the first entity' } };
+    const created = await create('first_entity', keyed);
+    await pooled(numbers(MOST_ENTITIES - 1), 8, async () => {
       const { status, text } = await create();
       if (status !== 201) throw new Error(text);
     });
@@ -45,6 +45,9 @@ describe('The plan of a tenant', () => {
     await eventually('an entity is refused', async () => (await create()).status === 422);
     const refused = await create();
     expect(refused.error).to.equal('quota_exceeded');
+    const another = await create(randomName('e'), { headers: { 'idempotency-key': 'another entity' } });
+    expect(another.error, 'a request with a key').to.equal('quota_exceeded');
+    expect((await create('first_entity', keyed)).json, 'a repeated request').to.deep.equal(created.json);
     const { details } = z.object({ details: z.record(z.string(), z.unknown()) }).parse(refused.json);
     expect(details).to.include({ limit: 'entities', max: MOST_ENTITIES });
     // Requests that are under way are not counted yet.
