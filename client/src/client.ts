@@ -174,7 +174,9 @@ const positioned = (send: (request: Request) => Promise<Response>) => {
     if (isRead && written !== undefined && !request.headers.has(MIN_POSITION))
       request.headers.set(MIN_POSITION, written);
     const response = await send(request);
-    if (!isRead) written = response.headers.get('x-event-position') ?? written;
+    const position = isRead ? null : response.headers.get('x-event-position');
+    // Answers of concurrent writes come in any order; a later position is greater as text.
+    if (position !== null && (written === undefined || position > written)) written = position;
     return response;
   };
 };

@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { expect } from 'chai';
 import { WebSocketServer } from 'ws';
+import { z } from 'zod';
 import { ApiError, createClient, type SocketState } from '../../client/src/index.ts';
 import { eventually } from '../support/server.ts';
 import { tenantToken } from '../support/tokens.ts';
@@ -106,6 +107,28 @@ describe('The client', () => {
       expect(written).to.be.a('string');
       expect(asked).to.deep.equal([null, readsOwnWrites === false ? null : written]);
     }
+  });
+
+  it('requires the later position of two writes whose answers come in the other order', async () => {
+    const first = Promise.withResolvers<void>();
+    let asked: string | null = null;
+    const answering = async (request: Request): Promise<Response> => {
+      if (request.method === 'GET') {
+        asked = request.headers.get('x-min-position');
+        return Response.json([]);
+      }
+      const { body } = z.object({ body: z.string() }).parse(await request.json());
+      if (body === 'first') await first.promise;
+      const headers = { 'x-event-position': body === 'first' ? '0001' : '0002' };
+      return Response.json({}, { status: 201, headers });
+    };
+    const client = createClient({ url, token: ben.token, fetch: answering });
+    const earlier = client.post(MESSAGES, { params: params(), body: { body: 'first' } });
+    await client.post(MESSAGES, { params: params(), body: { body: 'second' } });
+    first.resolve();
+    await earlier;
+    await client.get(MESSAGES, { params: params() });
+    expect(asked).to.equal('0002');
   });
 
   it('gives up after the allowed tries, and repeats no DELETE with an unknown effect', async () => {
