@@ -9752,8 +9752,6 @@ export interface operations {
             readonly header?: {
                 /** @description For 24 hours, a repeated request with the same key gets the same answer and has no second effect. */
                 readonly "Idempotency-Key"?: string;
-                /** @description An `ETag`: 409 `conflict` when there is a later version. */
-                readonly "If-Match"?: string;
             };
             readonly path: {
                 /** @description The name of the entity. */

@@ -79,7 +79,6 @@ export const recordRoutes = (deps: Deps): Route[] => {
       params: entityParams,
       body: recordBody,
       responses: { 201: recordView },
-      honoursIfMatch: true,
       errors: ['constraint_violated', 'conflict'],
       handle: async ({ principal: { tenantId }, params, body: { values }, context }) => {
         return reply(201, tenantId, await deps.records.create(tenantId, params.name, values, context));
