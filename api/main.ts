@@ -61,7 +61,7 @@ const main = async (): Promise<void> => {
   releaseWhenIdle();
 };
 
-/** Advice to the operator for an address that cannot be bound, by error code. */
+/** Advice for an address that cannot be bound, by error code. */
 const REMEDIES: Readonly<Record<string, string>> = {
   EADDRINUSE: 'another process uses PORT: stop it, or set another one',
   EACCES: 'this user may not use PORT: set another one',

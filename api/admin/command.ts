@@ -12,7 +12,7 @@ export interface AdminCommand {
   readonly run: (args: readonly string[]) => Promise<void>;
 }
 
-/** Ends a command: its message is printed, without a stack. */
+/** Thrown to end a command: the message of this error is printed, without a stack. */
 export class Refusal extends Error {
   override readonly name = 'Refusal';
   readonly exitCode: number;

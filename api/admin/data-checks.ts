@@ -44,7 +44,7 @@ const metrics: ProjectionMetrics = {
   parkedTenants: nothing,
 };
 
-/** @throws {Refusal} when the data folder holds no event log: a check of nothing would find no faults */
+/** @throws {Refusal} when an embedded log is missing in the data folder: a check of nothing would find no faults */
 export const existingData = (...uses: readonly RequiredSecret[]): Config => {
   const config = adminConfig(...uses);
   if (config.EVENTSTORE_URL === undefined && !existsSync(join(config.DATA_DIR, 'events.db'))) {
@@ -108,7 +108,7 @@ const lineOf = ({ kind, projection, collection, tenant, id }: Difference): strin
   [kind, projection, collection, tenant, id].filter((part) => part !== undefined).join(' ') +
   `: ${SAID[kind]}`;
 
-/** @returns the number of differences */
+/** @returns the number of differences; a read model that is unavailable counts as one */
 const compareAll = async (
   config: Config,
   chosen: readonly Projection[],

@@ -24,7 +24,7 @@ const stepSchema = familySchema.extend({ prepare: z.boolean(), force: z.boolean(
 
 type Family = (typeof FAMILIES)[keyof typeof FAMILIES];
 
-/** Prints the operator's next action after a rotation step, for keys in the environment and in the data folder. */
+/** Prints the next action after a rotation step, for keys in the environment and in the data folder. */
 const sayNextStep = ({ secret, lives }: Family, done: Rotated): void => {
   if (done === 'prepared') {
     say('Restart every server: all servers then accept the new key, but none signs with it yet.');
@@ -58,7 +58,7 @@ const rotateInFolder = (config: Config, { secret }: Family, step: Rotation, forc
   return done;
 };
 
-/** Prints the variables that the operator has to set. An empty value counts as unset. */
+/** Prints the variables to change in the environment. An empty value counts as unset. */
 const printForEnvironment = (config: Config, { secret }: Family, step: Rotation, force: boolean): Rotated => {
   const found = {
     current: config[secret] ?? '',

@@ -14,8 +14,8 @@ import { packLog } from './pack-log.ts';
 import { createPlatformAdmin, setPlatformAdminPassword } from './platform-admins.ts';
 
 /**
- * `npm run admin -- <command>`: commands for operators, on the stores that the environment names. Exit codes: 0, 1 when
- * the command failed, 2 for invalid arguments.
+ * `npm run admin -- <command>`: commands on the stores that the environment names. Exit codes: 0, 1 when the command
+ * failed, 2 for invalid arguments.
  */
 
 const COMMANDS: readonly AdminCommand[] = [
@@ -63,7 +63,7 @@ const main = async (args: readonly string[]): Promise<void> => {
   await command.run(rest);
 };
 
-/** Errors whose message is one sentence for the operator. */
+/** Errors whose message is printed unchanged. */
 const EXPECTED = [Refusal, ConfigError, BackupError, MoveError];
 
 const sentenceOf = (error: unknown): string => {

@@ -9,7 +9,7 @@ export interface Area {
   readonly subscribers?: readonly Subscriber[];
   /** Work of every node, whatever its role, until aborted. */
   readonly everywhere?: (signal: AbortSignal) => readonly Promise<void>[];
-  /** Work of worker nodes until aborted. */
+  /** Work of nodes with `ROLE=all` or `ROLE=worker`, until aborted. */
   readonly background?: (lease: LeaseOptions, signal: AbortSignal) => Promise<void>;
   /** Called when a stop begins, before connections close. */
   readonly closing?: () => void;

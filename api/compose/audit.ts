@@ -46,7 +46,8 @@ export const composeAudit = (core: Core) => {
   return {
     timeTravel,
     routes: [...auditRoutes(deps), ...auditProofRoutes(deps)],
-    // Any node may have to sign heads, on request or in rounds, so each node keeps stream hashes and delivers heads.
+    // Any node may have to sign heads, on request or in rounds, so each node with a signing key keeps stream hashes.
+    // Every node delivers heads.
     everywhere: (signal) => [
       ...(signer === undefined ? [] : [headKeeper.run(signal)]),
       auditSigner.deliver(signal),

@@ -30,7 +30,7 @@ import { projections } from '../../projections/all.ts';
 import { createMetrics, type HttpMetrics } from '../http/metrics.ts';
 import { type Adapters, nodeAdapters } from './adapters.ts';
 
-/** The parts that every area uses. `S` is the type of its secrets. */
+/** The parts that every area uses. `S` is the type of the secrets. */
 export interface Core<S = Secrets> {
   readonly config: Config;
   readonly secrets: S;

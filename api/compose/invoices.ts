@@ -28,7 +28,7 @@ const LAST_CALLS_MS = 2000;
 
 const logIn = ({ stores, codec }: Core): InvoiceLog => new InvoiceLog({ events: stores.events, codec });
 
-/** Reads the invoices of one customer from the stream, and all invoices of a partner from the read model. */
+/** Reads live (not void) invoices: of one customer from the stream, of a whole partner from the read model. */
 export const invoiceBookIn = (core: Core): InvoiceBook => {
   const log = logIn(core);
   const reader = core.readModels.reader(invoicesProjection.name);
@@ -39,7 +39,7 @@ export const invoiceBookIn = (core: Core): InvoiceBook => {
   };
 };
 
-/** The operator configures the upstream, so any address is allowed, including loopback. */
+/** The operator of the platform configures the upstream, so any address is allowed, including loopback. */
 const upstreamOf = ({ adapters, config, logger }: Core): BillingUpstream => {
   const { BILLING_UPSTREAM_URL: url, BILLING_UPSTREAM_TOKEN: token, DATA_DIR } = config;
   if (url === undefined) return recorder({ path: join(DATA_DIR, 'billing') });

@@ -43,7 +43,7 @@ export const auditHeadsHttp = (config: Openings): OutboundHttp => {
   });
 };
 
-/** Logs a warning when the configuration lets tenants choose URLs in internal networks, or webhook URLs without TLS. */
+/** Logs a warning when webhooks or sign-ins may call allow-listed networks, or webhooks may be sent without TLS. */
 export const warnOfOpenings = (config: Openings, logger: Logger): void => {
   for (const name of ['WEBHOOK_ALLOWED_NETWORKS', 'SSO_ALLOWED_NETWORKS'] as const) {
     const networks = config[name];

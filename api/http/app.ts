@@ -221,7 +221,7 @@ const ownerAttributes = (principal: Principal | undefined) => {
   return { 'caller.kind': principal.kind, ...(tenantId === undefined ? {} : { 'tenant.id': tenantId }) };
 };
 
-/** Logs the route's pattern, not the path: paths of public links hold a credential. */
+/** Fields of a request for the log. They name the route's pattern, not the path, which may hold a credential. */
 const factsOf = ({ requestId, span, request: { method } }: Exchange, endpoint: Endpoint | undefined) => ({
   request_id: requestId,
   ...(span === undefined ? {} : { trace_id: traceIdOf(span.traceparent) }),

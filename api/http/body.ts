@@ -14,7 +14,7 @@ import { type BodyKind, bodyKindOf } from './media-types.ts';
 
 /** Maximum nesting, checked before parsing: deep bodies are slow to parse, and overflow the stack of recursive code. */
 const MAX_DEPTH = 100;
-/** A body of more bytes is parsed in slices. */
+/** A JSON body of more bytes is parsed in slices. */
 const LARGE = 256 * 1024;
 /** Steps of the scan between two pauses; a step is a text, a number, or any other character. */
 const STEPS = 16_384;

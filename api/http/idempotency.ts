@@ -11,7 +11,7 @@ import { DomainError, invalid } from '../../domain/core/errors.ts';
 import { errorAnswer } from './errors.ts';
 import type { Reply } from './route.ts';
 
-/** Stores bodies of answers, sealed with the data keys of the personal texts in them. */
+/** Converts bodies of answers to text for the store, sealed with the data keys of their personal texts. */
 export interface AnswerCodec {
   /** @param personal ids of the data keys of the personal texts in the body */
   store(body: unknown, personal: readonly string[]): string | Promise<string>;

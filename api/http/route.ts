@@ -169,7 +169,7 @@ export interface Page {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** Shared members of public GET routes for operators (health, metrics, version). */
+/** Shared members of public GET routes with the tag Operations, such as health, metrics and pages. */
 export const operatorRoute = { method: 'get', tag: 'Operations', access: { kind: 'public' } } as const;
 
 type Out<S> = S extends z.ZodType ? z.output<S> : undefined;

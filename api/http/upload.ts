@@ -9,12 +9,12 @@ export interface ReadUpload {
   readonly fields: FormValues;
   /** Identifies repetitions of an upload with the same key. */
   readonly sameAs: unknown;
-  /** Tells the pipeline that the handler keeps the file. */
+  /** Called right before the handler, which then owns the file: the pipeline no longer deletes the file. */
   readonly take: () => void;
 }
 
 /**
- * Stores the file of a request and runs the handler; deletes the file unless the handler keeps it.
+ * Stores the file of a request and runs `work`; deletes the file if `work` ends without a call of `take`.
  * @param onLeft called when the file could not be deleted
  */
 export const withUpload = async <T>(

@@ -4,7 +4,7 @@ import { describeDelivery, startListener } from './listener.ts';
 
 /**
  * `npm run listen`: receives the deliveries of a new webhook subscription on this machine and shows them; deletes the
- * subscription when it ends.
+ * subscription on SIGINT or SIGTERM.
  */
 
 const USAGE = `npm run listen -- [options]

@@ -5,7 +5,7 @@ import { z } from 'zod';
 import { DomainError, notFound } from '../../domain/core/errors.ts';
 import { operatorRoute, type Reply, type Route, type RouteRequest, route } from '../http/route.ts';
 
-/** Serves the Console: the files of `console/dist`, and its page for every path under `/console` (decision 61). */
+/** Serves the Console (decision 61): the files of `console/dist`, and its page at `/console` and five levels below. */
 
 const DIST = join(import.meta.dirname, '../../console/dist');
 

@@ -1,7 +1,7 @@
 import { html } from './html.ts';
 import { page } from './page.ts';
 
-/** The page for a submission that was refused unread; the entered values are still in the browser, one page back. */
+/** The page for a form post that failed and cannot show the form again; the browser has the values one page back. */
 
 export interface Refused {
   /** HTTP status. */

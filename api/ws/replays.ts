@@ -32,7 +32,7 @@ const MAX_SCANNED = 50_000;
 const PAGE = 50;
 /** Pages that all replays of a person, or of a tenant, may scan in a minute; beyond this limit a resync is sent. */
 const PAGES_PER_MINUTE = { ofUser: 1000, ofTenant: 4000 };
-/** Maximum of concurrent replays of a user, and of a tenant; further replays wait, without pages in memory. */
+/** Maximum of concurrent replays of a user, of a tenant and in total; further ones wait, without pages in memory. */
 const OF_USER = { total: Number.POSITIVE_INFINITY, perTenant: 8, reserved: 8 };
 const OF_TENANT = { total: 128, perTenant: 32, reserved: 2 };
 

@@ -12,11 +12,11 @@ const MAX_ID = 1000;
 /** Ids that are checked between two pauses. */
 const IDS_PER_STEP = 1024;
 
-/** Keeps a malformed id as a row without a record; replaces only characters that no store accepts. */
+/** Keeps a malformed id as a row without a record; replaces only characters that not every store can hold. */
 const rowIdOf = (id: string): string =>
   isStorableText(id) ? id : id.toWellFormed().replaceAll('\u0000', '\ufffd');
 
-/** Checks the length only: {@link checkedIds} checks the ids, in slices. */
+/** Checks that the value is a list, and its length: {@link checkedIds} checks the ids, in slices. */
 export const rowIds = z
   .unknown()
   .transform((ids, context): readonly unknown[] => {

@@ -95,7 +95,7 @@ export const messagingRoutes = (deps: Deps): Route[] => {
       handle: async ({ principal: { tenantId, userId }, body: { participant_user_ids: ids }, context }) => {
         const started = await deps.messaging.start(tenantId, userId, ids, context);
         const { conversation, created, position } = started;
-        // Only an existing conversation can have read messages, so a new one is not looked up in the read model.
+        // A new conversation has no `last_read_at` of anybody, so only an existing one is looked up in the read model.
         const doc = created ? undefined : await conversationById(reader, tenantId, conversation.id);
         const view: ConversationDoc = doc ?? {
           id: conversation.id,

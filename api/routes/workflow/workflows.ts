@@ -156,7 +156,7 @@ export const workflowRoutes = (deps: Deps): Route[] => {
       scope: 'workflow:admin',
       roles: ['admin'],
       errors: ['constraint_violated', 'conflict'],
-      // Waits for the read model that tells which entities run the workflow.
+      // Waits for the read model that tells which entities use the workflow.
       reads: ['entities'],
       handle: async ({ principal: { tenantId }, params, context }) =>
         reply(200, await deps.workflows.publish(tenantId, params.name, context)),
