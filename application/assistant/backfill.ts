@@ -134,7 +134,7 @@ export class Backfills extends WithDeps<{
       for (const [index, file] of files.entries()) {
         if (held[index] === true) continue;
         const document = await sources.attachment(tenantId, file);
-        // One at a time, since each may be as large as an upload.
+        // One attachment per group, since each may be as large as an upload.
         if (document !== undefined) yield [document];
       }
     }

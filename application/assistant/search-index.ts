@@ -115,7 +115,7 @@ export class SearchIndex {
     }
   }
 
-  /** Best first; only sections above the threshold of the rules. */
+  /** Best first; only sections whose score is at least the threshold of the rules. */
   search({ vector, terms }: IndexQuery, rules: RankingRules = RANKING): readonly Ranked[] {
     const { bm25, coverage } = this.#keywords.search(rules.mode === 'embedding' ? [] : terms);
     const compared = rules.mode === 'keyword' ? undefined : vector;

@@ -42,7 +42,7 @@ const PIECE_UNITS = 64 * 1024;
 const PAGE = 512;
 const FIRST_PAGE = 8;
 const PAGE_UNITS = 256 * 1024;
-/** A read has at most this many times the events of the previous read, since its events may be larger. */
+/** A read has at most this many times the events of the previous read (if it had any), since events may be larger. */
 const GROWTH = 4;
 /** UTF-16 units of stored text at which a page of the list ends. */
 const MAX_UNITS = 512 * 1024;
@@ -177,7 +177,7 @@ const piecesOf = function* (events: readonly StoredEvent[]): Generator<readonly 
 const filterOf = (tenantId: string, { stream, category, type }: ExportQuery): EventFilter | undefined => {
   const prefix = tenantPrefix(tenantId);
   if (stream !== undefined && !stream.startsWith(prefix)) return undefined;
-  // An empty type or category is unknown; as a filter it would select everything.
+  // No event has an empty type or category, or a stream name that is only the prefix: the log is not read.
   if (stream === prefix || type === '' || category === '') return undefined;
   return {
     streamPrefix: stream ?? (category === undefined ? prefix : `${prefix}${category}-`),

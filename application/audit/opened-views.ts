@@ -85,7 +85,9 @@ interface SealedField {
   readonly text: string;
 }
 
-/** Whether a text is sealed for the stream's tenant; otherwise a tampered log could open another tenant's texts. */
+/**
+ * Whether a text is sealed for the stream's tenant. Without this check, a tampered log could open another tenant's texts.
+ */
 const isSealed = (text: string, stream: string): boolean =>
   text.startsWith(`v1:${stream.slice(0, stream.indexOf('.'))}/`) && text.lastIndexOf(':') > 3;
 

@@ -70,7 +70,7 @@ export interface HeadStore {
   ): Promise<boolean>;
   /**
    * Reads a part of the log after {@link position}, merges its hashes and returns the new position; undefined for an
-   * empty log. Only stores that read the log themselves have this method; their {@link merge} is then not used.
+   * empty log. Only stores that read the log themselves have this method; {@link merge} is used while it fails.
    */
   advance?(): Promise<Position | undefined>;
   /** Drops all hashes if `last` is still {@link lastNoted}; heads waiting for delivery stay. */
@@ -84,7 +84,7 @@ export interface HeadStore {
     each: (revisions: readonly LastRevision[]) => void | Promise<void>,
   ): Promise<Position | undefined>;
   /**
-   * Owners (the part of a stream name before the first dot) with events since {@link signed} was last called for them.
+   * Owners (the part of a stream name before the first dot) with events after their last position in {@link signed}.
    */
   unsigned(): Promise<string[]>;
   /** Records that a head of the owner at `position` was signed. */

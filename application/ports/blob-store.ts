@@ -24,7 +24,7 @@ export interface ByteRange {
 interface OpenBlob {
   /** Size of the whole blob (bytes). */
   readonly size: number;
-  /** The caller must read or destroy the stream. It fails when the blob is deleted during the read. */
+  /** The caller must read or destroy the stream. It may fail when the blob is deleted during the read. */
   readonly stream: Readable;
 }
 

@@ -53,7 +53,7 @@ export interface StoredSource extends CorpusSource {
 /** A tenant's last backfill, kept so that its outcome can be read later. */
 export interface BackfillRun {
   readonly run: string;
-  /** Null while it runs. */
+  /** Null until the backfill has ended; stays null after a crash. */
   readonly counts: { readonly added: number; readonly updated: number; readonly skipped: number } | null;
 }
 

@@ -1,7 +1,8 @@
 /**
  * Data keys of sealed texts (decisions, section 11), one per owner of texts (`Owner`), such as a message or a person.
  * Destroying a key makes every copy of the owner's texts unreadable. A row is a key with id `<tenant>/<kind>-<id>` or a
- * page of keys (application/core/privacy/key-pages.ts), wrapped by a key derived from `MASTER_KEY`.
+ * page of keys (application/core/privacy/key-pages.ts), wrapped by a key derived from `MASTER_KEY`; one row is a
+ * position in plain text (`MARK` in application/core/privacy/erasures.ts).
  */
 export interface KeyStore {
   /** Stores new wrapped keys; resolves when they are on disk. An existing id, destroyed or not, is left unchanged. */

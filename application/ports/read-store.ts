@@ -66,7 +66,7 @@ export interface BatchWrite {
   /** The fencing token of the lease under which the batch was folded. */
   readonly fence: number;
   readonly writes: readonly DocWrite[];
-  /** New checkpoint; undefined leaves it unchanged (retry of a parked tenant). */
+  /** New checkpoint; undefined leaves it unchanged, for example in a retry of a parked tenant. */
   readonly checkpoint?: Position | undefined;
 }
 
@@ -127,9 +127,9 @@ export interface GenerationState {
 
 /** How far a subscriber has handled the log. */
 export interface SubscriberProgress {
-  /** All events up to here are handled, except those of tenants that are behind. */
+  /** All events up to here are handled, except those of the tenants in `behind`. */
   readonly position: Position;
-  /** For each tenant that is behind, the position up to which its events are handled; `''` for the start of the log. */
+  /** For each tenant with unhandled events, the position up to which they are handled; `''` for the log's start. */
   readonly behind: ReadonlyMap<string, Position | ''>;
 }
 

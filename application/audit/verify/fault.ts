@@ -14,12 +14,12 @@ type FaultKind =
   | 'inserted_event'
   /** A view differs from the stored text in a field that is not sealed. */
   | 'changed_view'
-  /** A head that is malformed or not signed with the key. */
+  /** A malformed head, a head that was not signed with the key, or a list of streams that does not match its head. */
   | 'bad_signature'
   /** A head of another tenant. */
   | 'foreign_head'
   | 'old_head'
-  /** The events do not match the head's root, and without the head's list of streams the difference is unknown. */
+  /** Events that do not match a head without a list of streams, or two heads of one position with different roots. */
   | 'root_mismatch';
 
 /** The first fault of an export. For missing events, `revision` is the first missing revision. */
@@ -39,7 +39,7 @@ export interface Verdict {
   /** Events whose chain was checked. */
   readonly events: number;
   readonly streams: number;
-  /** The newest head that matches the export; null without heads. */
+  /** The newest head that matches the export; null when none was found to match. */
   readonly head: { readonly position: string; readonly signed_at: string } | null;
   /** Events after `head`: their chains were checked, but further events may have been removed from the end. */
   readonly not_covered: number;

@@ -24,7 +24,7 @@ const PUBLIC_KEY_BYTES = 44;
 
 const objectOf = (text: string): Record<string, unknown> => {
   const value = strictJson(text);
-  // Checked above.
+  // An array has none of the members that callers read.
   return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
 };
 

@@ -52,7 +52,7 @@ export class CommandHandler extends WithDeps<
 
   /**
    * Executes commands on many streams of one type: loads the states together, decides each, appends all in one group
-   * commit. A command that loses a race, or that decides on a cached state to write nothing, is executed again alone.
+   * commit. A command that loses a race, or that appends nothing on a state not just read, is executed again alone.
    * @throws {StoreUnavailable} when the states cannot be read, and errors of `prepare`; nothing is written then
    */
   async executeAll<S, E extends AnyEvent, Facts = undefined>(
@@ -94,7 +94,7 @@ export class CommandHandler extends WithDeps<
     return settled;
   }
 
-  /** A state is undefined when loading failed: `execute` then loads it alone and throws the error of that load. */
+  /** States are undefined when loading failed: `execute` then loads each alone, and throws if that load fails too. */
   async #loadAll<S, E extends AnyEvent>(
     type: StreamType<S, E>,
     tenantId: string,
@@ -164,7 +164,7 @@ export class CommandHandler extends WithDeps<
         wasRead = true;
         const done = await this.#batch.append(stream, rest, loaded, { isFresh: fresh });
         rest = rest.slice(done);
-        // A decision to write nothing is confirmed on a fresh state before it is answered.
+        // A refusal or a decision to write nothing is confirmed on a fresh state before it is answered.
         fresh = done === 0;
       } catch (error) {
         if (!(error instanceof WrongExpectedRevision)) {

@@ -19,13 +19,13 @@ export type Decide<S, E, Facts> = (state: S, context: DecisionContext, facts: Fa
 export interface PreparedDecision<S, E, Facts> {
   /**
    * Loads facts from outside the state. Called when all earlier commands in the stream's queue of this process have
-   * been appended; called again after a lost race.
+   * been appended; called again whenever the command is decided again.
    */
   readonly prepare?: (current: StreamState<S>) => Promise<Facts>;
   readonly decide: Decide<S, E, Facts>;
   /**
    * The stream most likely has no events. It is read only after the append failed because it has some, or after a
-   * decision to write nothing.
+   * refusal or a decision to write nothing.
    */
   readonly isNew?: boolean | undefined;
 }

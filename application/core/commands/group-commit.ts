@@ -14,7 +14,7 @@ import { WithDeps } from '../with-deps.ts';
 const FULL = 256;
 /** The longest a round waits for further commands (ms). */
 const MAX_WAIT_MS = 2;
-/** A round waits for further commands if the last round had at least this many commands. */
+/** A round waits a minimum time for further commands if the last round had at least this many commands. */
 const BUSY = 8;
 /** Limits of one tick: the most decisions that start in it, and the time (ms) after which no further one starts. */
 const SLICE = 32;

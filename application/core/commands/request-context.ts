@@ -26,9 +26,9 @@ export interface IdempotencyUse {
 /** The cause, ids and prior attempt of a request, as use cases need them. */
 export interface RequestContext {
   readonly cause: Cause;
-  /** Set when an earlier try of the same keyed request may have appended ({@link PriorAttempt}). */
+  /** Set when an earlier or concurrent try of the same request may have appended ({@link PriorAttempt}). */
   readonly priorAttempt: PriorAttempt | undefined;
-  /** Makes ids: derived from the {@link IdempotencyUse} and an ordinal if the request has one, otherwise new UUIDv7. */
+  /** Makes ids: for a request with an {@link IdempotencyUse}, from this use and an ordinal; otherwise new UUIDv7. */
   readonly newId: () => string;
 }
 

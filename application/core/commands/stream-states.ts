@@ -25,7 +25,7 @@ export interface StreamState<State = unknown> extends ChainLink {
 const PAGE = 1000;
 /** Fewest events between two snapshots of a stream: an uncached load reads about that many events after a snapshot. */
 const SNAPSHOT_EVERY = 100;
-/** A new snapshot needs one event per this many characters of the last one, so that large states are rarely written. */
+/** A new snapshot needs one event per this many characters of the last snapshot: large states are rarely written. */
 const SNAPSHOT_CHARS = 512;
 /** Events of the first read of a stream. A stream with fewer events has no snapshot. */
 const SHORT = 16;
@@ -90,7 +90,7 @@ export class StreamStates {
 
   /**
    * Reads a state up to the last revision in the store.
-   * @param see called with each event after the cached state or the snapshot; without both, with all events
+   * @param see called with each event after the cached state or the snapshot; if there is neither, with all events
    */
   refresh<S, E>(stream: string, type: StreamType<S, E>, see?: See): Promise<StreamState<S>>;
   async refresh(stream: string, type: AnyStreamType, see?: See): Promise<StreamState> {
@@ -116,7 +116,7 @@ export class StreamStates {
 
   /**
    * Like {@link load}, for many streams of one type; reads `SLICE` streams per tick.
-   * @param uncached keeps the states out of the cache
+   * @param uncached keeps the states of streams with fewer than `SHORT` events out of the cache
    */
   async loadMany<S, E>(
     tenantId: string,

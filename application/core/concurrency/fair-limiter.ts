@@ -41,14 +41,14 @@ export class FairLimiter {
     return promise;
   }
 
-  /** Like {@link take}, without waiting: undefined when no slot is free. */
+  /** Like {@link take}, without waiting: undefined when {@link isFree} is false. */
   tryTake(tenantId: string): (() => void) | undefined {
     if (!this.isFree(tenantId)) return undefined;
     this.#grant(tenantId);
     return () => this.#giveBack(tenantId);
   }
 
-  /** Whether a slot is free at once. False while earlier calls of the tenant wait, since they are served first. */
+  /** Whether a slot of the total is free. False while earlier calls of the tenant wait, since they are served first. */
   isFree(tenantId: string): boolean {
     const { total, perTenant } = this.#limits;
     const isNext = !this.#waiting.has(tenantId) && this.#taken < total;

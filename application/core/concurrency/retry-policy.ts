@@ -13,7 +13,7 @@ export interface Backoff {
 
 /** For a store or server that does not answer. */
 export const STORE_AWAY: Backoff = { firstMs: 200, longestMs: 5000 };
-/** For work under a lease that failed and starts again from its checkpoint. */
+/** For failed work that runs under a lease. */
 export const LEASED_WORK: Backoff = { firstMs: 200, longestMs: 5000 };
 /** For one event that a subscriber could not handle. */
 export const ONE_EVENT: Backoff = { firstMs: 100, longestMs: 800 };

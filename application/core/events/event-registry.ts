@@ -32,7 +32,7 @@ const fieldsOf = (schema: z.ZodType): readonly SortedField[] | undefined =>
         .map((name) => ({ name, prefix: `${JSON.stringify(name)}:` }))
     : undefined;
 
-/** Like `canonicalJson`, for an object whose fields are already sorted. */
+/** Like `canonicalJson`, with only the members that `fields` names, in the order of `fields`. */
 export const canonicalFields = (
   values: Readonly<Record<string, unknown>>,
   fields: readonly SortedField[],

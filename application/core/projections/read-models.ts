@@ -251,7 +251,7 @@ export class ReadModels {
     this.#remote.set(`${name}@${tag}`, { checkpoint: state.checkpoint, parked, readAt: this.#clock.now() });
     if (parked.has(tenantId)) return 'parked';
     if (reaches(state.checkpoint, target)) return 'ready';
-    // An older build's generation answers, even when behind, until this build's generation has caught up.
+    // A generation of another version answers even when behind, unless the caller demands a position.
     return this.#superseded(name, tag) && !demanded ? 'ready' : 'behind';
   }
 

@@ -3,7 +3,7 @@ import { monotonic } from '../runtime/timers.ts';
 /** How long (ms) batches stay small after a reader began to wait. */
 const LASTING_MS = 500;
 
-/** Tells whether a reader of any projection in this thread waits, or waited within `LASTING_MS`. */
+/** Tells whether a reader of any projection in this thread began to wait within the last `LASTING_MS`. */
 export class WaitingReaders {
   #last = Number.NEGATIVE_INFINITY;
 

@@ -17,7 +17,7 @@ export const systemCauseOf = (event: LoggedEvent, id: string): Cause => ({
   impersonatedBy: undefined,
 });
 
-/** Turns `read_model_behind` into `unavailable`, so that the subscriber restarts instead of skipping the event. */
+/** Turns `read_model_behind` into `unavailable`, so that the subscriber tries again and never skips the event. */
 export const withReadModel = async (work: () => Promise<void>): Promise<void> => {
   try {
     await work();

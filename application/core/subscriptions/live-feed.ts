@@ -26,7 +26,7 @@ import {
 import type { EventBatch, LogFollower } from './log-follower.ts';
 
 const WAIT_MS = 5000;
-/** Interval (ms) of reading the log's end; and how long (ms) the feed counts as current after it reached that end. */
+/** Interval (ms) of reading the log's end; how long (ms) the feed is current after a read whose end it has reached. */
 const ASK_MS = 1000;
 const CURRENT_MS = 5000;
 
@@ -48,7 +48,7 @@ export class LiveFeed {
   readonly #listeners: LiveListener[] = [];
   readonly #grown: (() => void)[] = [];
   readonly #stored: ((event: StoredEvent) => void)[] = [];
-  /** Types with a listener; other events are not decoded. */
+  /** Types with a listener, and types that erase; other events are not decoded. */
   readonly #types = new Set(ERASING);
   readonly #position = new BehaviorSubject<Position | undefined>(undefined);
   /** When (ms of the process) the store was asked for the log's end that the feed has since reached. */

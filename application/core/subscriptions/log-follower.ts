@@ -72,7 +72,7 @@ export class LogFollower {
   readonly #pages: PageReader;
   /** Wake-up callbacks of idle followers that have `onPassed`. */
   readonly #idle = new Map<Follower, () => void>();
-  /** Emits after new events were added to the buffer. Shared by all followers. */
+  /** Emits after the log grew, when the buffer has the new events that the store passed. Shared by all followers. */
   readonly growth: Observable<void>;
   #growths = 0;
   /** Whether the log may have events after those in the buffer. */
@@ -217,7 +217,7 @@ export class LogFollower {
     return !this.#hasMore && this.#live.last?.end === place;
   }
 
-  /** Wakes the waiting followers, except those whose filter matches no event of the growth. */
+  /** Wakes the waiting followers, except those that {@link FollowOptions.onPassed} has moved to the new end. */
   #wakeAll(growth?: LogGrowth): void {
     for (const [follower, wake] of this.#idle) {
       if (growth !== undefined && this.#passes(follower, growth)) continue;

@@ -34,7 +34,7 @@ export interface OlderPages {
   read(after: Place): Promise<Pick<ScanPage, 'events' | 'position'>>;
 }
 
-/** Most events that one read returns. */
+/** Most events of a page that followers share. */
 export const PAGE = 1000;
 /** Most events that one read scans. */
 export const SCANNED = 16_384;
