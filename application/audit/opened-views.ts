@@ -86,7 +86,8 @@ interface SealedField {
 }
 
 /**
- * Whether a text is sealed for the stream's tenant. Without this check, a tampered log could open another tenant's texts.
+ * Whether a text is sealed for the stream's tenant. Without this check, a tampered log could open texts of another
+ * tenant.
  */
 const isSealed = (text: string, stream: string): boolean =>
   text.startsWith(`v1:${stream.slice(0, stream.indexOf('.'))}/`) && text.lastIndexOf(':') > 3;

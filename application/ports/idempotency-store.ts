@@ -16,7 +16,7 @@ export interface KeyUse {
   readonly nonce: string;
 }
 
-/** A stored row of a key: the `use` of a request that has started, or the request's `answer`. */
+/** One of the two facts stored for a key: the `use` of a request that has started, or the request's `answer`. */
 export type StoredUse = {
   readonly scope: string;
   readonly key: string;
