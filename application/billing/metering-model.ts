@@ -19,7 +19,7 @@ export interface DayRange {
 
 export interface MeteredDay {
   readonly day: string;
-  /** Positions of the first and the last event that changed the day: counted events and hand-overs. */
+  /** Positions of the first and last event that changed the day: counted events, users' events and hand-overs. */
   readonly first: string;
   readonly last: string;
   /** One part, and one more for each hand-over on the day. */

@@ -69,7 +69,7 @@ export class BulkRunner extends WithDeps<
 
   /**
    * Commits a session to its end.
-   * @returns false when another process commits it, or it was interrupted and must be committed again
+   * @returns false when another process commits it, or the commit was interrupted or failed and must be repeated
    */
   commit(tenantId: string, sessionId: string): Promise<boolean> {
     const key = `${tenantId}/${sessionId}`;
@@ -117,7 +117,7 @@ export class BulkRunner extends WithDeps<
  * Commits a session: starts a run, reads the frozen rows, applies the rows that have no result, records the results,
  * and ends the session. After a crash, any process can call this function again (decision 15).
  * @returns true when the session has ended
- * @throws {TakenOver} when another run has started, {Interrupted}, {OutOfReach}
+ * @throws {TakenOver} when another run has started or ended the session, {Interrupted}, {OutOfReach}
  */
 const runCommit = async (
   deps: CommitDeps,

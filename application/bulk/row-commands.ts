@@ -69,7 +69,7 @@ export class RowCommands extends RowOperation<Params> {
       const result = await this.#decide(fresh);
       if (result === 'again') continue;
       if (result.kind === 'succeeded' || !mayBeDone) return result;
-      // A row applied earlier must not be reported as unchanged.
+      // A row that an earlier try applied must not be reported as an error.
       return (await this.isDone(recordId)) ? SUCCEEDED : result;
     }
     throw lostRace();

@@ -31,13 +31,13 @@ import {
 interface RowEdit extends StreamCommand<RecordState, RecordEvent, SchemaView> {
   seen?: LiveRecord | undefined;
   refusal?: RowResult | undefined;
-  /** Set when the values refer to other records; the edit then needs a separate command. */
+  /** Set when the values refer to records or users; the edit then needs a separate command. */
   linking?: LiveRecord | undefined;
 }
 
 const NO_LINKS: LinkFacts = { missing: new Set(), registrations: {} };
 
-/** Edits all rows in one group commit; rows whose values refer to other records follow as single commands. */
+/** Edits all rows in one group commit; rows whose values refer to records or users follow as single commands. */
 export class RowEdits extends RowOperation<EditParams> {
   readonly #values = inputOf(this.params);
 

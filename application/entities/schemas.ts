@@ -152,8 +152,9 @@ export class Schemas extends WithDeps<{
   }
 
   /**
-   * Waits until all writers that started before the proposal have ended (later writers know the proposal). Then checks
-   * the stored records, and applies or refuses the proposal.
+   * Waits until this process's writers that started before the proposal have ended (later writers know the proposal).
+   * Then checks the stored records, again after 300 ms for writers of other processes, and applies or refuses the
+   * proposal.
    * @param wanted the proposed change; if it is in effect already, another process has settled the proposal
    */
   async #settle(
@@ -218,7 +219,7 @@ export class Schemas extends WithDeps<{
     return state.exists ? state : undefined;
   }
 
-  /** Concurrent calls share one read, which starts after all these calls. */
+  /** Calls share one read until the read starts, a microtask after the first call. */
   #refreshed(tenantId: string, name: string): Promise<StreamState<SchemaState>> {
     const stream = this.deps.streams.of(schemaStream, tenantId, name);
     const asked = this.#asked.get(stream.name);

@@ -44,7 +44,7 @@ export interface GivenSubmission {
   readonly values: Input;
 }
 
-/** The first event of a submission's record. */
+/** The event by which a form created a record, usually the first event of the record's stream. */
 type Created = AnyEvent & Pick<Cause, 'actor' | 'correlationId' | 'causationId'>;
 
 /**

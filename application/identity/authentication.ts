@@ -28,7 +28,7 @@ import type { Identity } from './identity.ts';
 
 type VerifiedClaims = TenantTokenClaims & { readonly iat: number };
 
-/** Turns credentials into principals; no other code does so. */
+/** Turns credentials of all families into principals; requests and sockets use no other way. */
 export class Authentication extends WithDeps<{
   readonly tenantTokens: TokenFamily<TenantTokenClaims>;
   readonly platformTokens: TokenFamily<PlatformClaims>;

@@ -44,8 +44,9 @@ export class Identity extends WithDeps<{
   readonly emailHash: (email: string) => string;
 }> {
   /**
-   * Reserves the e-mail, registers the user, claims the e-mail. After a crash before the registration, the reservation
-   * expires; after a crash before the claim, the subscriber `email-claimer` claims the e-mail. A retry completes both.
+   * Reserves the e-mail, registers the user, claims the e-mail; a retry completes these steps. After a crash before the
+   * registration, the reservation expires; after a crash before the claim, the subscriber `email-claimer` claims the
+   * e-mail.
    * @throws `already_exists` (`field: email`)
    */
   async createUser(

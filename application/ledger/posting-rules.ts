@@ -113,7 +113,7 @@ export class PostingRules extends WithDeps<{
   async retry(tenantId: string, id: string, context: RequestContext): Promise<FailureOutcome> {
     const known = await this.#failure(tenantId, id).execute(context, () => []);
     const failure = failureOf(known.state);
-    // An earlier try of the same request recorded the outcome.
+    // The failure is resolved, or an earlier try of the same request recorded its outcome.
     if (failure.resolvedAt !== undefined || known.events.length > 0) {
       return { failure, position: known.position };
     }

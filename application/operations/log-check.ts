@@ -17,7 +17,7 @@ const HASH = /(?<=\},)"hash":"([0-9a-f]{64})",(?="(?:occurred_at|impersonated_by
 
 /**
  * Checks the log in order: positions, revisions, the hash chain of each stream (docs/audit-format.md), metadata, and
- * whether this build can decode each event. Reports the first fault of each stream.
+ * whether this version of the code can decode each event. Reports the first fault of each stream.
  */
 export class LogCheck extends WithDeps<{
   readonly codec: EventCodec;

@@ -7,7 +7,7 @@ import type { ProjectionRunner, ProjectionStatus } from '../core/projections/pro
 import { WithDeps } from '../core/with-deps.ts';
 import type { Position } from '../ports/event-store.ts';
 
-/** Status, retries and rebuilds of read models, for operators. */
+/** Status, retries and rebuilds of read models, for platform admins. */
 export class Operations extends WithDeps<{
   readonly streams: Streams;
   readonly runners: readonly ProjectionRunner[];
@@ -25,7 +25,7 @@ export class Operations extends WithDeps<{
     return outcome.position;
   }
 
-  /** Builds a new generation while the active generation still answers. @throws `not_found` */
+  /** Starts a new generation beside the active one, unless one is being built. @throws `not_found`, `conflict` */
   rebuild(name: string): Promise<string> {
     return this.#runner(name).rebuild();
   }

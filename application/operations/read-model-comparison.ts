@@ -33,7 +33,7 @@ export interface Difference {
 
 export interface Compared {
   readonly projection: string;
-  /** Undefined when no generation of this build's version is active, so that there is nothing to compare. */
+  /** Undefined when the active generation is not of the code's version, so that there is nothing to compare. */
   readonly position: Position | undefined;
   readonly documents: number;
   readonly differences: readonly Difference[];

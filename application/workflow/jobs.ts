@@ -24,7 +24,7 @@ import type { Position } from '../ports/event-store.ts';
 import { specsOf } from './workflow-uses.ts';
 import type { PublishedWorkflow, Workflows } from './workflows.ts';
 
-/** The person who moves a job, for guards and roles. */
+/** The user, extension or API token that moves a job, for guards and roles. */
 export type JobActor = Surroundings['actor'];
 
 /** A job, and its version of the workflow. */

@@ -138,7 +138,7 @@ export class WorkflowUses extends WithDeps<{ streams: Streams; workflows: Publis
     return { workflow, revision: event.revision };
   }
 
-  /** Ignores failures: publishing then waits a little longer, but the change itself is done. */
+  /** Ignores failures, since they only make publishing wait a little longer. */
   async #settle(use: EntityUse, announced: Announced | undefined): Promise<void> {
     if (announced === undefined) return;
     const { entityName } = use;

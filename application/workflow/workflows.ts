@@ -86,7 +86,7 @@ export class Workflows extends WithDeps<{
   /**
    * Publishes the draft as the next version, checked against each entity that uses the workflow, and against the
    * proposed change of that entity.
-   * @throws `not_found`, `validation_failed` with every issue, `conflict` during a change of such an entity
+   * @throws `not_found`, `validation_failed` with up to 1,000 issues, `conflict` during a change of such an entity
    */
   async publish(tenantId: string, name: string, context: RequestContext): Promise<Changed> {
     const { state } = await this.deps.streams.of(workflowStream, tenantId, name).refresh();
@@ -125,7 +125,7 @@ export class Workflows extends WithDeps<{
     return changed(outcome);
   }
 
-  /** Lists every issue once, also when it occurs with present and proposed fields. Pauses between transitions. */
+  /** Lists up to 1,000 issues; an issue of both present and proposed fields once. Pauses between transitions. */
   async #issuesOf(
     tenantId: string,
     workflow: string,
