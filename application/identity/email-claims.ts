@@ -33,8 +33,8 @@ export const emailClaim = (
 };
 
 /**
- * Claims e-mails of registered people, before the reservation expires, if the request crashed after the append to the
- * user's stream and before the append to the e-mail's stream.
+ * Claims e-mails of registered people if the request crashed after the append to the user's stream and before the
+ * append to the e-mail's stream. Until then, only the reservation protects the e-mail, and it expires.
  */
 export const emailClaimer = (deps: {
   readonly streams: Streams;

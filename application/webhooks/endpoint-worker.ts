@@ -77,7 +77,10 @@ export class EndpointWorker {
     this.queue = new EndpointQueue(name, deps.pending);
   }
 
-  /** Due time (ms) of the oldest delivery; undefined if none waits, if the queue is ordered or the endpoint fails. */
+  /**
+   * Due time (ms) of the oldest delivery; undefined if no delivery waits, for another tenant, for an ordered queue, and
+   * while the endpoint fails.
+   */
   waitingSinceOf(tenantId: string): number | undefined {
     if (tenantId !== this.#name.tenantId || this.#failures > 0 || this.#name.ordered) return undefined;
     const { dueAt } = this.queue.summary;
