@@ -37,7 +37,7 @@ export const chainAndSealing = async (scale: number): Promise<Line[]> => {
   ];
 };
 
-/** Encodes and appends events to 64 streams at a time. The length of events is the same with and without hashes. */
+/** Encodes and appends events to 64 streams at a time, with each hash computed once and, for comparison, twice. */
 const chainInAppend = async (folder: string, count: number) => {
   const { codec } = newCodec();
   const cause = causeOf('user-0');

@@ -30,7 +30,7 @@ export interface BareEventStore {
   fill(count: number): Promise<void>;
   /** Seconds of one read of all events, and their number. */
   readAll(): Promise<{ readonly seconds: number; readonly events: number }>;
-  /** Seconds until a filtered subscription has received all events of the streams with a prefix. */
+  /** Seconds until a filtered subscription has received `count` events of the streams with a prefix. */
   filtered(prefix: string, count: number): Promise<number>;
   close(): Promise<void>;
 }

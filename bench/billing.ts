@@ -72,7 +72,7 @@ const isCounted = async (read: () => Promise<unknown>): Promise<boolean> => {
   }
 };
 
-/** Jobs that cycle through their states, evenly spread over days and people. */
+/** Appends transitions of jobs, evenly spread over days and people. */
 const fill = async (folder: string, tenantId: string, count: number): Promise<void> => {
   const events = openSqliteEventStore({ path: join(folder, 'events.db') });
   const { codec } = newCodec();

@@ -54,7 +54,7 @@ const underLoad = async (server: TestEventStoreDb, folder: string, scale: number
   }
 };
 
-/** Starts the server over the same log without read models, so that it builds them from the whole log. */
+/** Starts the product over the same log without read models, so that it builds them from the whole log. */
 const afterRestart = async (server: TestEventStoreDb, folder: string): Promise<Line> => {
   for (const file of ['', '-wal', '-shm']) await rm(`${folder}/read-models.db${file}`, { force: true });
   const before = await server.counts();

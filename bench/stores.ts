@@ -20,8 +20,9 @@ const TENANT_OF_BARE = 2;
 const TENANT_EVENTS = 100;
 
 /**
- * Measures the product on EventStoreDB: messages on the wire, with the test server; and speed on the servers at
- * `EVENTSTORE_URL` and `MONGODB_URL`, compared with the plain client. Use dedicated servers: the events remain there.
+ * Measures the product on EventStoreDB: messages on the wire, with the test server. If `EVENTSTORE_URL` and
+ * `MONGODB_URL` are set, also compares the speed on these servers with the plain client. Use dedicated servers: the
+ * events remain there.
  */
 export const benchStores = async (scale: number): Promise<Line[]> => {
   const { EVENTSTORE_URL: events, MONGODB_URL: mongo } = process.env;
@@ -125,7 +126,7 @@ const readAfterWrite = async (connection: Connection, { id, tokens }: Pair): Pro
   const { status } = await connection.request(post);
   if (status !== 201) throw new Error(`a POST was answered ${status}`);
   const began = performance.now();
-  // The answer is 503 while the read models lag by more than a read waits.
+  // The answer is 503 when the read model has not folded the write within the time that a read waits.
   while ((await connection.request(requestBytes('GET', messagesPath(id), { token }))).status !== 200) {
     await pause(10);
   }
@@ -174,7 +175,7 @@ const latency = async (
   };
 };
 
-/** Reads the first events of one tenant from a log of many, by the adapter. */
+/** Compares reading the first events of one tenant through the adapter with a bare filtered subscription. */
 const ofTenant = async (bare: BareEventStore, stores: Stores, tenantId: string): Promise<Line> => {
   const streamPrefix = `${tenantId}.`;
   const events = openEventStoreDb({ url: stores.EVENTSTORE_URL });

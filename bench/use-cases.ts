@@ -43,7 +43,7 @@ export const contextOf = (userId: string) => ({
   newId: () => ids.next(),
 });
 
-/** Entitlements of a tenant whose events only the measured area follows. */
+/** Without the ledger, posting rules do not run. The plan `enterprise` includes the assistant nevertheless. */
 export const NONE = { ledger: false, assistant: false };
 
 type NewTenant = Parameters<UseCases['tenancy']['create']>[0];

@@ -127,8 +127,8 @@ const isOneOf =
     Math.floor((index + 1) * share) > Math.floor(index * share);
 
 /**
- * A subset of the labelled set, equal in each run: questions of all kinds, their sources, and some fillers.
- * @param crowd share of the fillers
+ * A subset of the labelled set, equal in each run: questions of all kinds, their sources, and some other sources.
+ * @param crowd share of all sources from which the other sources are taken
  */
 export const partOfSet = (share: number, crowd: number = share): Part => {
   if (share >= 1) return { documents, cases };

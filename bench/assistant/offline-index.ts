@@ -14,7 +14,7 @@ export interface OfflineDocument {
   readonly text: string;
 }
 
-/** Search over fixed documents with the product's chunker, index and ranking, for benchmarks. */
+/** Search over fixed sources with the product's chunker, index and ranking, for benchmarks. */
 export interface OfflineIndex {
   readonly chunks: number;
   retrieve(message: string, history?: readonly Turn[], rules?: RankingRules): Promise<readonly Passage[]>;

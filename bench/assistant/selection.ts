@@ -10,7 +10,7 @@ import { cases } from './labelled.ts';
 /**
  * `node bench/assistant/selection.ts`: how often a search that compares the chunks selected by sign codes (decision
  * 78) finds the same list as a search that compares all chunks, and the times of the two searches. The corpus has the
- * documents of the labelled set and the paragraphs of `docs`, embedded by the model. A larger corpus adds mixtures of
+ * sources of the labelled set and the paragraphs of `docs`, embedded by the model. A larger corpus adds mixtures of
  * two vectors. One chunk of ten has no vector, as during a backfill.
  */
 

@@ -32,11 +32,12 @@ export const platformEnvironment = (dataDir: string): Record<string, string> => 
   PLATFORM_ADMIN_PASSWORD: ADMIN.password,
 });
 
+const words = (text: string): string[] => text.split(' ').filter((word) => word !== '');
+
 /**
  * Node options of `npm start`. `BENCH_NODE_OPTIONS` adds options for the server under test only, such as
  * `--cpu-prof`.
  */
-const words = (text: string): string[] => text.split(' ').filter((word) => word !== '');
 export const nodeOptions: readonly string[] = [
   ...words(packaged.scripts.start).filter((word) => word.startsWith('--')),
   ...words(process.env.BENCH_NODE_OPTIONS ?? ''),

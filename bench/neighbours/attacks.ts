@@ -196,7 +196,7 @@ export const attacks: readonly Attack[] = [
     name: 'webhooks of hundreds of subscriptions',
     prepare: ({ api, owner, port }) =>
       repeat(600, 16, (nth) =>
-        // The server's own port refuses these calls, so each is retried later.
+        // No server listens on this port during the attack, so each call fails and is retried later.
         api.call('POST', 'webhooks', owner, {
           url: `http://127.0.0.1:${port}/hooks/${nth}`,
           events: ['entity.updated'],

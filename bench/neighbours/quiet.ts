@@ -10,7 +10,7 @@ import { QUIET } from './names.ts';
 /** The quiet tenant. It runs in its own process (`quiet-child.ts`). */
 
 const ENTITY = 'parcel';
-/** A posting rule posts records of this entity, one per second, so that the balance shows how many were posted. */
+/** A posting rule posts an entry for each record of this entity, so that the balance shows how many were posted. */
 const POSTED = 'receipt';
 const PER_SECOND = 10;
 const PROBE_MS = 1000;

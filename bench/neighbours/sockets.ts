@@ -72,7 +72,7 @@ export const readReplays = (
 const UNREAD = 260;
 const ANONYMOUS = 1000;
 
-/** Requests large answers without reading them: some with a user's token, some of the public API document. */
+/** Requests large answers without reading them: lists of records with users' tokens, and the public API document. */
 export const holdAnswers = async (
   port: number,
   tokens: readonly string[],

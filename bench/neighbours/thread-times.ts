@@ -17,7 +17,7 @@ const spent = (): number => {
   return (user + system) / 1000;
 };
 
-/** Whether the request is one of the quiet tenant's fixed load. */
+/** Whether the quiet tenant sent the request; its requests for `/health/live` have no token. */
 const isQuiet = ({ headers, url }: IncomingMessage): boolean => {
   if (url === '/health/live') return true;
   const [, payload = ''] = (headers.authorization ?? '').split('.');

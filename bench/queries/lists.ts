@@ -15,7 +15,10 @@ const SAME = 0.95;
 /** 3,000 requests per second on a machine on which bare Express answers 26,617. */
 const OF_BARE = 0.11;
 
-/** Lists over HTTP: indexed filters on 64 connections and on 16 connections, and a filter that no index supports. */
+/**
+ * Lists over HTTP: indexed filters on 64 connections and on 16 connections, and a filter that no index supports.
+ * Compares writes of records with plain Express.
+ */
 export const benchLists = (scale: number): Promise<Line[]> =>
   inFolder(async (folder) => {
     const count = scaled(RECORDS, scale, 500);

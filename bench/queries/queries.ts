@@ -13,7 +13,7 @@ const PARTS: Readonly<Record<string, (scale: number) => Promise<Line[]>>> = {
   resources: benchResources,
 };
 
-/** Lists, reports and queues. `BENCH_QUERIES` selects parts by name: `reports` measures only the reports. */
+/** Measures all {@link PARTS}, or those that `BENCH_QUERIES` selects by name: `reports` measures only the reports. */
 export const benchQueries = async (scale: number): Promise<Line[]> => {
   const lines: Line[] = [];
   for (const [name, run] of Object.entries(PARTS)) {

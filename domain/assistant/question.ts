@@ -9,7 +9,7 @@ export const AssistantQuestionAsked = defineEvent(
   'AssistantQuestionAsked',
   z.object({
     question_id: z.string(),
-    /** Chunks of the corpus that the answer is based on. */
+    /** Number of chunks of the corpus that the answer is based on. */
     retrieved: z.number().int().nonnegative(),
     /** False when no chunk of the corpus was relevant. */
     answered: z.boolean(),

@@ -34,7 +34,7 @@ export const InvoiceIssueStarted = defineEvent(
   }),
 );
 
-/** The upstream has not answered; appended once for each new reason. */
+/** The upstream has not accepted or refused yet; appended when the reason differs from the last one of the attempt. */
 export const InvoiceIssueDelayed = defineEvent(
   'InvoiceIssueDelayed',
   z.object({ ...one, attempt: z.number(), error: z.string() }),

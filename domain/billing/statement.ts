@@ -83,7 +83,7 @@ interface Place {
   held: Measure;
 }
 
-/** Invoiced late usage of a window that is not assigned to a time range yet. */
+/** The part of a window's invoiced late usage that is not assigned to a time range yet. */
 interface Late {
   /** Time ranges to which this late usage can be assigned, in order. */
   readonly places: readonly Place[];

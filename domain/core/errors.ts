@@ -70,7 +70,7 @@ export interface FieldIssue {
 /** Maximum number of issues in one answer. */
 export const MAX_ISSUES = 1_000;
 
-/** A refusal that the caller sees. Any other thrown value becomes `internal_error`. */
+/** A refusal that the caller sees. `api/` converts every other thrown value to one, most to `internal_error`. */
 export class DomainError extends Error {
   override readonly name = 'DomainError';
   readonly code: ErrorCode;

@@ -43,7 +43,7 @@ export const NAME = /^[a-z][a-z0-9_]{0,62}$/;
 export const isName = (text: string): boolean => NAME.test(text);
 export const NAME_RULE = 'This must match ^[a-z][a-z0-9_]{0,62}$.';
 
-/** Maximum length of any text in code points; a greater `max_length` of the field does not raise it. */
+/** Maximum length of a `text` value in code points; a greater `max_length` of the field does not raise it. */
 export const MAX_TEXT = 10_000;
 export const MAX_LONG_TEXT = 100_000;
 

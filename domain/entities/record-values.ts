@@ -8,7 +8,7 @@ import { checkValue, type Misfit } from './values.ts';
 
 /**
  * Checks a record's values against its entity's fields, then creates or updates the record (decisions, section 6,
- * Record). An answer lists every issue.
+ * Record). An answer lists all issues, up to {@link MAX_ISSUES}.
  */
 
 /** A reference to a record or user that must exist. */

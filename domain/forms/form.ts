@@ -134,7 +134,7 @@ export const changedForm = (form: FormDefinition, change: FormChange): FormDefin
   fields: change.fields ?? form.fields,
 });
 
-/** No events for equal values. @param claimId the claim that holds the slug from now on @throws `not_found` */
+/** No events for equal values and the present claim. @param claimId holds the slug from now on @throws `not_found` */
 export const changeForm = (state: Form, change: FormChange, claimId: string): readonly FormEvent[] => {
   const form = existingForm(state);
   const to = changedForm(form, change);

@@ -17,7 +17,7 @@ export const AdminWithdrawn = defineEvent(
   'AdminWithdrawn',
   z.object({
     user_id: z.string(),
-    /** Revision of the user's stream at which the person became an active admin; does not withdraw later promotions. */
+    /** Revision of the user's stream at which the person became an active admin; a later promotion stays valid. */
     admin_since: z.int(),
     /** Changes to apply to the user after this event, by the request or by a subscriber. */
     changes,

@@ -159,7 +159,7 @@ const changed = (before: PostingRule, change: RuleChange): RuleContent =>
   });
 
 /**
- * Checks the condition, the paths against the source, and that at most one line is the remainder.
+ * Checks the condition, that payloads of the source kind have the paths, and that at most one line is the remainder.
  * @throws `validation_failed`, for an invalid condition alone, otherwise with every issue
  */
 export const requireRule = ({ source_kind, when, date, lines }: RuleContent): void => {

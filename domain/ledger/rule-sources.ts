@@ -1,6 +1,6 @@
 import type { WebhookEvent } from '../webhooks/event-types.ts';
 
-/** Sources of posting rules, and the payloads of their events (decisions, section 9, Posting rule). */
+/** Kinds of events to which posting rules apply, and their payloads (decisions, section 9, Posting rule). */
 
 export const SOURCE_KINDS = [
   'job.transition',

@@ -43,7 +43,7 @@ export type InboxEvent = EventOf<(typeof inboxEvents)[number]>;
 
 export interface Inbox {
   readonly unread: ChunkedList<string>;
-  /** By kind: `source_position` of the newest notification. Sources are handled in the order of the log. */
+  /** By kind: `source_position` of the newest notification. Mentions are handled in the order of the log. */
   readonly raisedTo: Readonly<Partial<Record<NotificationKind, string>>>;
 }
 

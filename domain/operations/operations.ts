@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { decided, defineEvent, type EventOf } from '../core/event.ts';
 import type { StreamType } from '../core/stream-type.ts';
 
-/** Requests of operators to running projections; the log delivers them to every node. */
+/** Requests of the platform's operator to running projections; the log delivers them to every node. */
 
 export const ProjectionRetryRequested = defineEvent(
   'ProjectionRetryRequested',

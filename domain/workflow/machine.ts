@@ -8,7 +8,7 @@ import { type Definition, fromStates, structureIssues, type Transition } from '.
 export interface Edge {
   readonly to: string;
   readonly transition: Transition;
-  /** Undefined without a guard. `broken` for a guard that this build cannot parse: such a guard never holds. */
+  /** Undefined without a guard. `broken` for a guard that the code cannot parse: such a guard never holds. */
   readonly guard: Expression | 'broken' | undefined;
 }
 

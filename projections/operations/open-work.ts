@@ -6,8 +6,8 @@ import type { DeliveryEvent } from '../../domain/webhooks/delivery.ts';
 import type { SubscriptionEvent } from '../../domain/webhooks/subscription.ts';
 
 /**
- * Work of all tenants that waits for a person, counted for operators (`GET /metrics`). Work has a document only while
- * it is open, so that counting reads few rows. All documents are stored under the platform.
+ * Work of all tenants that waits for a person, counted for the platform's operator (`GET /metrics`). Work has a
+ * document only while it is open, so that counting reads few rows. All documents are stored under the platform.
  */
 
 interface OpenDoc {

@@ -8,7 +8,7 @@ export interface LabelledDocument {
   readonly questions: readonly string[];
 }
 
-/** An invented company: its documents, and questions that none of them answers. */
+/** An invented company: its sources, and questions that none of these sources answers. */
 export interface Business {
   readonly name: string;
   readonly documents: readonly LabelledDocument[];

@@ -1,7 +1,7 @@
 import { document, record } from './document.ts';
 import type { Pattern } from './filler-words.ts';
 
-/** Documents that every company has. */
+/** Patterns of texts that every company has. */
 export const officePatterns: readonly Pattern[] = [
   (w, id) =>
     record(id, `Travel expenses ${w.who} ${w.family}`, {
