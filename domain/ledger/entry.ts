@@ -66,7 +66,7 @@ export const EntryReversalSettled = defineEvent(
   'EntryReversalSettled',
   ended.extend({ mirror_id: z.string(), revision: z.number() }),
 );
-/** First event of a mirror's stream, appended before the journal has the mirror. The stream refuses every command. */
+/** First event of a mirror's stream, appended before the journal has the mirror. No command changes the stream. */
 export const EntryMirrorPrepared = defineEvent(
   'EntryMirrorPrepared',
   z.object({ entry_id: z.string(), reversal_of: z.string() }),
