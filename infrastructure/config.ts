@@ -49,7 +49,7 @@ const equalSecrets = (secrets: Variables): string[] => {
 };
 
 /**
- * Refuses one secret for two token families, whose tokens would be interchangeable.
+ * Refuses equal secrets: tokens of two families with the same secret would be interchangeable.
  * @throws {ConfigError}
  */
 export const checkDistinct = (secrets: Variables): void => {

@@ -150,7 +150,7 @@ export const rotated = (
 
 /**
  * Runs {@link rotated} on the secrets stored in the data folder.
- * @throws {ConfigError} when the folder holds no secrets, or another rotation is under way
+ * @throws {ConfigError} as {@link rotated}, when the folder holds no secrets, or another rotation is under way
  */
 export const rotateStored = (
   config: Config,
@@ -175,7 +175,7 @@ export const rotateStored = (
 
 /**
  * Drops all but the current secret: tokens signed by the others are refused from the next start.
- * @throws {ConfigError} as {@link rotateStored}
+ * @throws {ConfigError} when the folder holds no secrets, or a rotation is under way
  */
 export const dropStored = (config: Config, name: SigningSecret): void => {
   changeStored(config, (secrets) => ({

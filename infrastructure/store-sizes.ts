@@ -13,7 +13,7 @@ const FILES: readonly (readonly [store: string, file: string])[] = [
   ['heads', 'heads.db'],
 ];
 
-/** Bytes of the embedded stores, with their write-ahead logs. Stores on other machines are left out. */
+/** Bytes of the databases in the data folder, with their write-ahead logs. Blobs and other stores are left out. */
 export const storeSizes = async ({ DATA_DIR }: Pick<Config, 'DATA_DIR'>): Promise<Map<string, number>> => {
   const sizes = new Map<string, number>();
   for (const [store, file] of FILES) {

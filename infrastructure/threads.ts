@@ -11,7 +11,7 @@ export interface ThreadFigures {
   readonly cpuSeconds: number;
 }
 
-/** Threads of this process by name, apart from the main thread. */
+/** Threads started by {@link startThread}, by name. */
 const threads = new Map<string, Worker>();
 /** Timeout (ms) for the figures of a busy thread. */
 const FIGURES_MS = 250;
@@ -33,7 +33,7 @@ const figuresOf = (name: string, heap: HeapInfo, cpu: NodeJS.CpuUsage): ThreadFi
   cpuSeconds: (cpu.user + cpu.system) / 1e6,
 });
 
-/** Figures of all threads; a thread that does not answer soon is left out. */
+/** Figures of the main thread and of the started threads; a thread that does not answer soon is left out. */
 export const threadFigures = async (): Promise<readonly ThreadFigures[]> => {
   const figures = [...threads].map(async ([name, worker]): Promise<readonly ThreadFigures[]> => {
     const late = Promise.withResolvers<undefined>();

@@ -33,7 +33,7 @@ export const openTracing = async (
     headers: { ...config.OTEL_EXPORTER_OTLP_HEADERS },
     timeoutMillis: config.OTEL_EXPORTER_OTLP_TIMEOUT,
   });
-  /** Logs once that spans are lost, and once that they are sent again; never the receiver's answer. */
+  /** Logs once per outage that spans are lost, and once that they are sent again; never the receiver's answer. */
   const reporting = {
     export: (...[spans, done]: Parameters<typeof exporter.export>): void =>
       exporter.export(spans, (result) => {

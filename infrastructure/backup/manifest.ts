@@ -11,7 +11,7 @@ export const BLOB_LIST = 'blobs.txt';
 
 const sha256 = z.string().regex(/^[0-9a-f]{64}$/);
 const file = z.object({
-  /** File names that a backup may hold; nothing else is read from or written to a backup. */
+  /** Files that a manifest may name. Blobs are listed in {@link BLOB_LIST} instead. */
   name: z.enum(['events.db', 'answers.db', 'keys.db', BLOB_LIST]),
   size: z.number().int(),
   sha256,

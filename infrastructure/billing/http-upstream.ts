@@ -83,14 +83,14 @@ const objectIn = ({ body, truncated }: Answered): Readonly<Record<string, unknow
   return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : undefined;
 };
 
-/** The reference in an answer; undefined when there is none or it cannot be stored. */
+/** The reference in an answer; undefined when the answer is truncated, has none, or has one that cannot be stored. */
 const referenceIn = (answer: Answered): string | undefined => {
   const reference = objectIn(answer)?.reference;
   if (typeof reference !== 'string' || reference.trim() === '') return undefined;
   return isStorableText(reference) && codePoints(reference) <= MAX_REFERENCE ? reference : undefined;
 };
 
-/** The status, with the upstream's own error text when its body has one. */
+/** The status; for a status other than 2xx also the upstream's own error text, when its body has one. */
 const said = (answer: Answered): string => {
   const { status } = answer;
   if (status >= 200 && status < 300) return `HTTP ${status} without a reference.`;

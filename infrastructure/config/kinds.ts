@@ -107,7 +107,7 @@ export const networks = () =>
     )
     .default([]);
 
-/** Undefined for a text that is not percent-encoded. */
+/** Undefined for a text with invalid percent-encoding. */
 export const decoded = (text: string): string | undefined => {
   try {
     return decodeURIComponent(text);

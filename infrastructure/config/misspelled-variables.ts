@@ -4,7 +4,7 @@ const NAMES = Object.keys(environment.shape);
 /** Variables of other programs that resemble ours. */
 const OTHERS = new Set(['HOME', 'HOSTNAME', 'LOGLEVEL']);
 
-/** Number of changed, added or missing characters between two texts. Exact up to `most`. */
+/** Number of changed, added or missing characters between two texts. Not exact above `most`. */
 const distance = (left: string, right: string, most: number): number => {
   if (Math.abs(left.length - right.length) > most) return most + 1;
   let row = Array.from({ length: right.length + 1 }, (_, index) => index);

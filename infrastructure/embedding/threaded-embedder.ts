@@ -31,8 +31,8 @@ export interface EmbedderThreadData {
 
 /**
  * The bundled model in a worker thread, loaded on first use. Work is sent in small groups, questions first,
- * so that a question never waits behind a backfill. If the thread dies, all open calls fail, and the next call starts
- * a new thread.
+ * so that a question waits for at most one group of a backfill. If the thread dies, all open calls fail, and the next
+ * call starts a new thread.
  */
 export const threadedEmbedder = (options: {
   readonly logger: Logger;

@@ -58,7 +58,7 @@ async function retrying<T>(operation: () => Promise<T>, until: number): Promise<
 }
 
 /**
- * BadValue, FailedToParse, TypeMismatch, NotImplemented and CommandNotSupported: the server lacks a feature.
+ * BadValue, FailedToParse, TypeMismatch, CommandNotSupported and NotImplemented: the server lacks a feature.
  */
 const REFUSALS: ReadonlySet<unknown> = new Set([2, 9, 14, 115, 238]);
 

@@ -94,7 +94,7 @@ async function* copiedBlobs(blobs: BlobStore, folder: string) {
   const copies = await openFolderBlobStore({ path: folder });
   for await (const { ref } of blobs.list()) {
     const blob = await blobs.open(ref);
-    // Another put of the same id has replaced the listed blob.
+    // The listed blob was deleted meanwhile.
     if (blob === undefined) continue;
     const { size, sha256 } = await copies.put(ref, blob.stream);
     yield { tenant_id: ref.tenantId, id: ref.id, size, sha256 };

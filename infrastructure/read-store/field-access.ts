@@ -3,7 +3,7 @@ import { keyOf } from '../../domain/expressions/matches.ts';
 import type { OrderKey } from '../../domain/expressions/order-key.ts';
 import { beginning, entryName, SHORTEST_CUT } from './field-entries.ts';
 
-/** Index entries that cover every document of a filter; the store checks each found document again. */
+/** Index entries that cover every document of a filter; unless they are exact, the store checks each found document. */
 type Access =
   | RangeAccess
   | { readonly kind: 'missing'; readonly field: string }

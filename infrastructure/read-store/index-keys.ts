@@ -159,7 +159,7 @@ export function encodeAll(values: readonly Scalar[]): string {
   return values.map((value) => encode(value) + END).join('');
 }
 
-/** Splits a key of `plan` after its first `fields` fields. */
+/** Splits an index key after its first `fields` fields. */
 export function splitKey(key: string, fields: number): [head: string, tail: string] {
   let from = 0;
   for (let at = 0; at < fields; at += 1) {

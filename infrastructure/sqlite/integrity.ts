@@ -22,7 +22,7 @@ export const integrityFaults = (path: string, quick: boolean): string[] =>
     return rows.flatMap((row) => Object.values(row).map(String)).filter((text) => text !== 'ok');
   });
 
-/** Missing blocks of the log's coarse index, whose events filtered reads would skip. */
+/** Missing blocks of the log's coarse index, whose events filtered reads would skip, and streams without a row. */
 const MISSING_BLOCKS = `
   SELECT 'type ' || name AS what FROM types WHERE id IN (
     SELECT type_id FROM (

@@ -25,13 +25,13 @@ const PAGES = 16;
 /**
  * Emits new events, each once: from one live subscription, and from pages of the gap between two subscriptions. The
  * server drops a subscription whose buffer of 32 events overflows; that is normal under load, so the source
- * resubscribes at once. A lost connection is logged once, and retried with growing pauses. After a large gap the
- * source emits undefined, and followers read the log themselves.
+ * resubscribes at once. A lost connection is logged once, and retried with growing pauses. At the start and after a
+ * large gap the source emits undefined, and followers read the log themselves.
  */
 export const liveSource = (deps: LiveSourceDeps): Observable<LogGrowth | undefined> => {
   const { connection, end, page, logger, retryMs = 100 } = deps;
   return defer(() => {
-    /** Position of the last emitted event; undefined before the first subscription. */
+    /** Events after this position are emitted next; undefined before the first subscription. */
     let lastPosition: Position | undefined;
     let failures = 0;
     const missed = async function* (): AsyncGenerator<LogGrowth | undefined> {

@@ -98,8 +98,8 @@ async function streamPage(
 }
 
 /**
- * Scans `$all`, with the server's filter if there is one: forward by a subscription, which reports its progress,
- * backward by reads.
+ * Scans `$all`. A forward scan with a filter uses a subscription, which reports its progress; any other scan uses
+ * reads.
  * @throws {StoreUnavailable}
  */
 export async function scanAll(

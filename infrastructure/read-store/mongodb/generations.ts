@@ -91,7 +91,7 @@ export function mongoGenerations(db: Db, abilities: Abilities) {
     return found;
   }
 
-  /** Reads the progress of all generations in one command, in the given order. */
+  /** The progress of all generations, in the given order: one command, and one for each that {@link isIndexed} reads. */
   async function progressOf(all: readonly GenerationId[]): Promise<(GenerationProgress | undefined)[]> {
     const ids = all.map(generationId);
     const byId = await rowsById(generations, ids);

@@ -59,7 +59,7 @@ export function mongoProgress(db: Db, generations: Generations, leases: Leases):
     return taken;
   }
 
-  /** Reads the states of all generations in two commands. */
+  /** Reads progress and parked tenants of all generations together. */
   async function statesOf(all: readonly GenerationId[]): Promise<GenerationState[]> {
     const ids = all.map(generationId);
     const ofAll = parked.find({ generation: { $in: ids } }).sort({ tenant: 1 });

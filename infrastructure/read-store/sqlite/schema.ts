@@ -35,7 +35,7 @@ export const SCHEMA = `
   ) WITHOUT ROWID;
 `;
 
-/** SQLite maps at most 2 GiB less a page of the system; later parts of a file are read by system calls. */
+/** SQLite maps at most 2 GiB less 64 KiB; later parts of a file are read by system calls. */
 const MAPPED_BYTES = 0x7fff0000;
 
 export const PRAGMAS: readonly string[] = [
