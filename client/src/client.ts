@@ -7,7 +7,8 @@ import { type RetryOptions, retrying } from './retry.ts';
 import { openSocket, type Socket, type SocketOptions } from './socket.ts';
 
 /**
- * A token, or a function that returns the current token. The function is called for each request and each connection.
+ * A token, or a function that returns the current token. The function is called for each try of a request and for each
+ * connection.
  */
 export type TokenSource = string | (() => string | Promise<string>);
 

@@ -53,7 +53,7 @@ const AHEAD = 30;
 const KEYS = new Set(['ArrowDown', 'ArrowUp', 'Home', 'End', 'PageDown', 'PageUp', 'Enter']);
 
 /**
- * A table of any length: only the rows in view are in the document, and a page is read when the user scrolls to it.
+ * A table of any length: only the rows in view are in the DOM, and a page is read when the user scrolls near it.
  * Arrows, Home, End and the page keys move through the rows, Enter opens a row.
  */
 export const DataTable = <T,>(props: TableProps<T>) => {

@@ -24,7 +24,10 @@ interface ReadOptions {
   readonly enabled?: boolean | undefined;
 }
 
-/** Reads once, and again when an action invalidates the key. */
+/**
+ * Reads, and reads again when an action invalidates the key, at each interval `every`, and when the page is opened or
+ * gets the focus with an answer that is no longer fresh.
+ */
 export const useRead = <T>(
   key: Key,
   read: (client: Client, signal: AbortSignal) => Promise<T>,

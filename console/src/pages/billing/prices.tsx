@@ -149,7 +149,7 @@ const Price = ({ meter, part, value }: PriceProps) => (
   </Field>
 );
 
-/** @throws {RangeError} when only one of two prices is given */
+/** @throws {RangeError} for a meter with an input but without both prices */
 const bodyOf = (values: FormValues): Body => {
   const rates = METER_NAMES.flatMap((meter) => {
     const [wholesale, retail, included] = PARTS.map((part) => values.optional(`rates.${meter}.${part}`));

@@ -9,7 +9,7 @@ const selectionText = ({ selection }: Session): string => {
   return text === 'true' ? 'all' : text;
 };
 
-/** The result of a session that has ended; the progress of any other session. */
+/** The result of a session that has ended; the progress of a commit; the expected changes of a preview. */
 const outcomeOf = ({ result, progress, preview, status }: Session): string => {
   if (result !== undefined) {
     const errors = result.errored === 0 ? '' : `, ${result.errored.toLocaleString()} refused`;

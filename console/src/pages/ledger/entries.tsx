@@ -58,7 +58,7 @@ const COLUMNS: readonly Column<Entry>[] = [
   },
 ];
 
-/** The journal: drafts, posted and reversed entries, newest date first. */
+/** Journal entries: drafts, posted and reversed entries, newest date first. */
 export default function Entries() {
   const [, navigate] = useLocation();
   const filters = useFilters(['state', 'account', 'from', 'to']);

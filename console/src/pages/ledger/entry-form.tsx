@@ -81,7 +81,7 @@ export default function EntryForm() {
   );
 }
 
-/** The sum of one side; undefined while a field holds no amount. */
+/** The sum of one side; undefined while a field holds a text that is no amount. Empty fields count as 0. */
 const sumOf = (lines: readonly Line[], side: 'debit' | 'credit', currency: string): number | undefined => {
   try {
     return lines.reduce((sum, line) => sum + (minorOf(line[side], currency) ?? 0), 0);

@@ -26,7 +26,7 @@ import '../../styles/ledger.css';
 const CHANGED = [['entries'], ['entry'], ['reports'], ['accounts']] as const;
 const PATH = '/api/v1/tenant/gl/entries/{id}';
 
-/** One entry with its lines, its source and the entry that it reverses. */
+/** One entry with its lines, its source, and the entry that it reverses or that reverses it. */
 export default function Entry() {
   const { id = '' } = useParams();
   const [, navigate] = useLocation();

@@ -93,7 +93,7 @@ export const ProfitAndLoss = ({ query }: { query: ReportQuery }) => {
   );
 };
 
-/** Assets, liabilities and equity as of a day, and a chart of their sums at the end of twelve months. */
+/** Assets, liabilities and equity as of a day, and a chart of their sums at the end of each of twelve months. */
 export const BalanceSheet = ({ query }: { query: ReportQuery }) => {
   const { to: asOf, ...rest } = givenOf({ ...query, from: '' });
   const given = { ...rest, ...(asOf === undefined ? {} : { as_of: asOf }) };

@@ -1,7 +1,7 @@
 import { Tile, Time, useRead } from '../../kit/index.ts';
 import { pathIfThere } from './paths.ts';
 
-/** Figures of admins: bulk sessions under way, and the signed head of the log. */
+/** Tiles for admins: bulk sessions under way, and the signed head. */
 export const AdminTiles = () => (
   <>
     <BulkSessions />

@@ -3,7 +3,7 @@ import { AdminTiles } from './admin-tiles.tsx';
 import { LiveEvents } from './live-events.tsx';
 import { PersonTiles } from './person-tiles.tsx';
 
-/** Overview of the tenant: the caller's unread items, and for admins live events and failures. */
+/** Overview of the tenant: tiles for every person, and for admins more tiles and live events. */
 const Overview = () => {
   const isAdmin = useIsAdmin();
   return (
