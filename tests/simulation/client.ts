@@ -16,7 +16,7 @@ export interface Request {
   readonly event: string | undefined;
   /** `acknowledged` by a 2xx, `refused` by a 4xx, `unknown` when no certain answer arrived. */
   outcome: 'acknowledged' | 'refused' | 'unknown';
-  /** Sent again without a key, so that it may be done twice. */
+  /** Sent again without a key: the effect may happen twice. */
   isRepeated: boolean;
   reply: Reply | undefined;
 }
@@ -70,7 +70,7 @@ export class Client {
     this.#nodes = () => world.nodes.filter(({ role }) => role !== 'worker');
   }
 
-  /** Reads, until a node answers. @throws {Broken} when none does */
+  /** Reads, and tries again after a 429, a 5xx or a broken connection. @throws {Broken} when the last try breaks */
   get(path: string, headers: Readonly<Record<string, string>> = {}): Promise<Reply> {
     return this.#until({ method: 'GET', path, headers: this.#headers(headers) });
   }

@@ -17,7 +17,7 @@ interface Half {
  * transactions, until the batch has been folded again.
  */
 export class HalfBatches {
-  /** The latest half batch of each generation. */
+  /** Of each generation, the half batch that is mended last. */
   readonly #halves = new Map<string, Half>();
   readonly #now: () => number;
 

@@ -4,7 +4,7 @@ import { AnswerParser, type Reply } from './answer-parser.ts';
 
 export type { Reply } from './answer-parser.ts';
 
-/** The client's end of a connection, to which the server's end writes. */
+/** The other end of a connection, to which an {@link End} writes. */
 interface Peer {
   onData(chunk: Buffer): void;
   onEnd(): void;
@@ -91,7 +91,7 @@ export const connect = (server: Server): Duplex => {
   return client;
 };
 
-/** A file in a form. */
+/** A file that is sent as `multipart/form-data`. */
 export class Upload {
   readonly filename: string;
   readonly text: string;

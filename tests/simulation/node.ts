@@ -71,7 +71,7 @@ export class SimulatedNode {
     return this.#platform;
   }
 
-  /** Resolves when the node serves; may never resolve when the node is killed before. */
+  /** Resolves when the node serves, rejects when the start fails; may never settle when the node is killed before. */
   async start(): Promise<void> {
     const { time, config, adapters, logger, startedAt } = this.#options;
     const owner: Owner = { isAlive: true, stalledUntil: 0 };

@@ -209,7 +209,7 @@ const checkDeliveries = (log: readonly Fact[], { received }: Hosts, report: Repo
   }
 };
 
-/** Every read model has reached the end of the log, and equals a fold of it. */
+/** Every read model has folded the last event of its types, and equals a fold of the log. */
 const checkReadModels = async (world: World, log: readonly Fact[], report: Report): Promise<void> => {
   const { core } = world.nodes.find(({ platform }) => platform !== undefined)?.platform ?? {};
   if (core === undefined) throw new Error('no node is up');

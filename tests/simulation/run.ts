@@ -99,7 +99,7 @@ export const run = async ({ seed, requests }: RunOptions): Promise<RunResult> =>
   };
 };
 
-/** Kills, stalls and clocks that jump, until aborted. */
+/** Kills, stalls, clocks that jump, and outages, until aborted. */
 const troubles = async (world: World, dice: Dice, signal: AbortSignal): Promise<void> => {
   const { time } = world;
   while (!signal.aborted) {

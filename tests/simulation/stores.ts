@@ -36,7 +36,7 @@ class Calls {
   readonly #store: string;
   readonly #way: Way;
   readonly #node: SimulatedNode;
-  /** Appends that were given up and may still land, by stream. */
+  /** Calls that were given up and may still land: appends by stream, other calls by their first argument as text. */
   readonly #landing = new Map<string, Promise<void>>();
 
   constructor(store: string, way: Way, node: SimulatedNode) {
@@ -84,7 +84,7 @@ class Calls {
     }
     if (this.#node.diesAt === 'call' && dice.chance(0.3)) this.#node.kill();
     if (!this.#node.isAlive) return new Promise(() => undefined);
-    // The result, or the error, comes back after a while.
+    // The call takes effect at once; the node gets the result or the error below.
     const outcome = await time.atOnce(async () => {
       try {
         const given = fault === 'half' ? halved(args, dice) : args;

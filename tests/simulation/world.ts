@@ -66,7 +66,7 @@ const openShared = async ({ clock, isSqlite, heads }: SharedOptions): Promise<Sh
   };
 };
 
-/** The stores that all nodes share, and values that only the simulation reads. */
+/** The stores that all nodes share. Their snapshots can be listed, which only the simulation does. */
 export interface Shared extends Stores {
   readonly snapshots: MemorySnapshotStore;
 }

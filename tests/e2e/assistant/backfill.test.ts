@@ -27,7 +27,7 @@ const WORDS = ['gondolas', 'harmonicas', 'igloos', 'kimonos', 'lanterns', 'zithe
 const promiseOf = (n: number): string =>
   `Lot ${n} is ${n + 3} ${THINGS[n % THINGS.length]} by week ${n % 52}.`;
 
-/** Creates records before the tenant has the assistant, for a backfill to find. */
+/** Creates records. A backfill finds those that were created before the tenant had the assistant. */
 const fill = async (tenant: TestTenant, count: number) => {
   const made = [];
   for (let n = 0; n < count; n += 1)

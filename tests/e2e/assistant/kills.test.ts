@@ -70,7 +70,7 @@ describe('The corpus of a killed server', function () {
     ];
   };
 
-  it('equals that of a server that was never killed', async () => {
+  it('equals the corpus that one backfill made without a kill', async () => {
     const [killed, calm] = [await world.tenant(), await world.tenant()];
     for (const tenant of [killed, calm]) await defineOrders(tenant);
     await entitle(world, killed);

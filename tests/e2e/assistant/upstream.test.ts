@@ -107,7 +107,7 @@ describe('The assistant with a language model upstream', function () {
       unavailable,
     ],
     [
-      'sends somebody inside',
+      'redirects to another of its paths',
       (_asked, response) => response.writeHead(307, { location: `${upstream.url}/elsewhere` }).end(),
       unexpected,
     ],
@@ -128,7 +128,7 @@ describe('The assistant with a language model upstream', function () {
     ['fails', sends(500, '{"error":{"message":"oops"}}'), unavailable],
     ['is a gateway without a server', sends(502, '<html>Bad gateway</html>', 'text/html'), unavailable],
     ['sends a page', sends(200, '<!doctype html><title>Sign in</title>', 'text/html'), unexpected],
-    ['sends somebody elsewhere', sends(302, ''), unexpected],
+    ['redirects without an address', sends(302, ''), unexpected],
     ['sends nothing', sends(200, ''), unexpected],
     ['sends broken JSON', sends(200, '{"choices":[{"message":'), unexpected],
     ['sends another shape', sends(200, '{"completion":"forty chairs"}'), unexpected],

@@ -12,7 +12,7 @@ import { hasPython } from '../../support/verifiers.ts';
 
 const root = join(import.meta.dirname, '../../..');
 
-/** Both verifiers as one file each, in an empty folder, as auditors get them. */
+/** Runs both verifiers, and `verify.ts`, with an empty working folder: auditors get each verifier as one file. */
 describe('A verifier without the product', function () {
   this.timeout(60_000);
   let home: string;

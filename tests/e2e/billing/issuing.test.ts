@@ -129,7 +129,7 @@ describe('Issuing to an upstream billing system', () => {
     ['a redirect', { status: 307 }],
     ['a page', { status: 200, body: '<html>Welcome</html>', accepts: true }],
     ['a success without a reference', { status: 201, body: '{"reference":""}', accepts: true }],
-    ['more than anybody reads', { status: 200, body: ' '.repeat(200_000) }],
+    ['a body above the size limit', { status: 200, body: ' '.repeat(200_000) }],
   ] as const) {
     it(`treats ${what} as no answer, and retries`, async () => {
       const made = await newInvoice();

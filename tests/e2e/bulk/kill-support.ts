@@ -8,7 +8,7 @@ import { csvOf, type Session } from './support.ts';
 
 /** Kills the process that works on a session, and reads the result from the log. */
 
-/** Total number of rounds. A round kills a session's process once or twice, and compares it with a calm session. */
+/** Total number of rounds. A round kills a session's process once or twice, and checks the session. */
 export const KILL_ROUNDS = Number(process.env.BULK_KILL_ROUNDS ?? 3);
 
 /** The records of one of several equal runs. The runs differ only in the names of their entities. */

@@ -67,7 +67,7 @@ describe(`kill -9 while a bulk session is committed, ${KILL_ROUNDS} rounds`, () 
     preview(tenant.admin, side.entity, operation, selected);
 
   /**
-   * Runs both sides, one with kills, then compares sessions, events of rows and their sources. @returns the number of
+   * Runs both sides, one with kills, then compares sessions, and the events of rows. @returns the number of
    * kills
    */
   const compare = async (

@@ -14,7 +14,7 @@ import { ACCOUNTS, CHART, drafted, posted } from '../ledger/support.ts';
 import { ofStatus, subscribe } from '../webhooks/support.ts';
 import { ENTITIES, JOBS, publish } from '../workflow/support.ts';
 
-/** The audience of a page: a tenant's admin, a platform admin, or a partner. */
+/** The audience of a page: persons of a tenant, platform admins, or a partner. */
 export type Audience = 'tenant' | 'platform' | 'partner';
 
 export interface ListedPage {

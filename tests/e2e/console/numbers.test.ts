@@ -34,7 +34,7 @@ const SOURCES: Readonly<Record<string, string>> = {
   '/webhooks/deliveries/:id': '[aria-label="Attempts"]',
 };
 
-/** Texts of the page that are a number other than zero, outside of links and of `sources`. */
+/** Texts of the page that are a number other than zero, outside of links, buttons, {@link NO_FIGURES} and `sources`. */
 const looseNumbers = async (page: Page, sources: string): Promise<readonly string[]> =>
   z.array(z.string()).parse(
     await page.evaluate(`(() => {

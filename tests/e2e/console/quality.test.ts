@@ -6,9 +6,9 @@ import { atPresentPace } from '../../support/pace.ts';
 import type { TestTenant } from '../../support/world.ts';
 
 /**
- * Measures the processor time of a page's main thread, not wall-clock time: other work of the machine does not count.
+ * Factor from the measured processor time to that of a slow processor. The tests measure processor time of a page's
+ * main thread, not wall-clock time, so that other work of the machine does not count.
  */
-
 const SLOWER = 4;
 const ROWS = 100_000;
 const FRAMES = 120;

@@ -262,7 +262,7 @@ describe('The pages of records', () => {
     }
     expect(pages).to.be.at.least(50);
     const stalls = z.array(z.number()).parse(await page.evaluate('window.stalls'));
-    // Allows for a busy machine with two cores: a stall must only not grow with the number of rows.
+    // The limit allows for a busy machine with two cores, and excludes stalls that grow with the number of rows.
     expect(Math.max(0, ...stalls)).to.be.lessThan(1000);
   }).timeout(120_000);
 });

@@ -40,7 +40,7 @@ describe('Pages of other origins', () => {
     }
   });
 
-  it('may send every method and header of the document, and read every header that it names', async () => {
+  it('may send every method and header of the API document, and read every header that it names', async () => {
     const shape = z.looseObject({
       parameters: z.array(z.looseObject({ in: z.string(), name: z.string() })).optional(),
       responses: z.record(

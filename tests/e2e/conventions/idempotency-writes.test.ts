@@ -34,11 +34,11 @@ describe('Idempotency-Key on every kind of write', () => {
       },
     ],
     [
-      'reading',
+      'marking a conversation as read',
       async () => (key: string) => here().ada.api.post(`${BASE}/${here().id}/read`, undefined, keyed(key)),
     ],
     [
-      'marking',
+      'marking notifications as read',
       async () => (key: string) =>
         here().ada.api.post(`${NOTIFICATIONS}/mark-read`, { all: true }, keyed(key)),
     ],

@@ -54,7 +54,7 @@ describe('One resource', () => {
     expect((await api.get(`${ACCOUNTS}/CASH-1`)).json).to.include({ code: 'Cash-1' });
   });
 
-  it('is shown without secrets for a token, and also for a deactivated person', async () => {
+  it('is shown without secrets for a token, and can be read for a deactivated person', async () => {
     const { tenant, ben } = here();
     const { id, token } = await mintToken(tenant.admin.api);
     const shown = (await tenant.admin.api.get(`${API_TOKENS}/${id}`)).text;

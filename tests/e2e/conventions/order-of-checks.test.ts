@@ -44,7 +44,7 @@ describe('The order of checks', () => {
   const fine = json({ body: 'x' });
   for (const [what, who, path, raw, status, error, headers] of [
     ['no credential before a large body', 'nobody', 'lost', BIG, 401, 'unauthenticated'],
-    ['a wrong family before a wrong type', 'platform', 'lost', 'x', 401, 'invalid_credential', text],
+    ['the credential before a wrong type', 'platform', 'lost', 'x', 401, 'invalid_credential', text],
     ['the role before a large body', 'ada', 'user', BIG, 403, 'admin_required'],
     ['the role before an unknown user', 'ada', 'nouser', json({ role: 7 }), 403, 'admin_required'],
     ['the size before the type', 'ada', 'lost', BIG, 413, 'payload_too_large', text],

@@ -31,7 +31,7 @@ describe('Attaching a workflow to an existing entity', () => {
       return found;
     });
 
-  it('is refused when the workflow is unpublished or does not fit the fields', async () => {
+  it('is refused when the workflow is unknown or does not fit the fields', async () => {
     const name = await define(admin, ...FIELDS);
     const missing = await attach(name, 'nothing');
     expect([missing.status, missing.error]).to.deep.equal([422, 'constraint_violated']);

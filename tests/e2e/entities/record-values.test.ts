@@ -120,7 +120,7 @@ describe('Records', () => {
       ],
     ];
     for (const [type, good, bad] of ROWS) {
-      it(`of type ${type} are stored as written, or refused`, async () => {
+      it(`of type ${type} are stored in their canonical form, or refused`, async () => {
         const { task } = here();
         const more = type === 'reference' ? { reference: { entity_name: task, on_delete: 'clear' } } : {};
         for (const [value, as = value] of good) expect(await kept(type, value, more)).to.deep.equal(as);

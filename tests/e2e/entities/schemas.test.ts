@@ -98,17 +98,17 @@ describe('Schemas', () => {
     ['no label', [{ key: 'a', type: 'text', required: false }]],
     ['an enum without options', fieldsOf({ key: 'a', type: 'enum' })],
     ['an enum with no option', fieldsOf({ key: 'a', type: 'enum', options: [] })],
-    ['an enum with one twice', fieldsOf({ key: 'a', type: 'enum', options: ['x', 'x'] })],
+    ['an enum with an option twice', fieldsOf({ key: 'a', type: 'enum', options: ['x', 'x'] })],
     ['an option that is no text', fieldsOf({ key: 'a', type: 'enum', options: [1] })],
     ['options of a text', fieldsOf({ key: 'a', type: 'text', options: ['x'] })],
-    ['a reference to nothing said', fieldsOf({ key: 'a', type: 'reference' })],
+    ['a reference without a target', fieldsOf({ key: 'a', type: 'reference' })],
     ['a reference of a text', fieldsOf({ ...pointing('a', 'b', 'clear'), type: 'text' })],
     ['an unknown on_delete', fieldsOf(pointing('a', 'b', 'ignore'))],
-    ['a required one to be cleared', fieldsOf(pointing('a', 'b', 'clear', { required: true }))],
+    ['a required reference with on_delete clear', fieldsOf(pointing('a', 'b', 'clear', { required: true }))],
     ['min above max', fieldsOf({ key: 'a', type: 'integer', min: 2, max: 1 })],
     ['min of a text', fieldsOf({ key: 'a', type: 'text', min: 1 })],
     ['max_length of an integer', fieldsOf({ key: 'a', type: 'integer', max_length: 1 })],
-    ['a decimal bound that is none', fieldsOf({ key: 'a', type: 'decimal', min: '1e3' })],
+    ['a bound that is no decimal', fieldsOf({ key: 'a', type: 'decimal', min: '1e3' })],
     ['a default of another type', fieldsOf({ key: 'a', type: 'integer', default: 'x' })],
     ['a default that is no option', fieldsOf({ key: 'a', type: 'enum', options: ['x'], default: 'y' })],
     ['a default above max', fieldsOf({ key: 'a', type: 'integer', max: 1, default: 2 })],
@@ -187,10 +187,10 @@ describe('Schemas', () => {
 
     const HELD = { title: 'four', kind: 'a', size: 7, price: '3.5' };
     const BREAKING: readonly [what: string, fields: () => readonly unknown[]][] = [
-      ['remove a field with values', () => without('title')],
-      ['change the type of one', () => withField('size', { type: 'decimal' })],
+      ['remove a field', () => without('title')],
+      ['change the type of a field', () => withField('size', { type: 'decimal' })],
       ['change text to long_text', () => withField('title', { type: 'long_text' })],
-      ['remove an option in use', () => withField('kind', { options: ['b', 'c'] })],
+      ['remove an option', () => withField('kind', { options: ['b', 'c'] })],
       ['raise min above a value', () => withField('size', { min: 8 })],
       ['lower max below a decimal', () => withField('price', { max: '3.49' })],
       ['shorten a text', () => withField('title', { max_length: 3 })],
@@ -200,7 +200,7 @@ describe('Schemas', () => {
       ],
     ];
     for (const [what, fields] of BREAKING) {
-      it(`refuse to ${what}`, async () => {
+      it(`refuse to ${what} while a record prevents it`, async () => {
         const name = await define(admin, ...START);
         await create(operator, name, HELD);
         const answer = await patch(name, { fields: fields() });

@@ -51,7 +51,7 @@ describe('Traffic of one process with EventStoreDB', () => {
     socket.close();
     expect(counted.drops, 'dropped subscriptions').to.be.greaterThan(0);
     const received = counted.subscribed + counted.readOfAll;
-    // After a drop, followers that miss events may read pages of them, in addition to the adapter's own (decision 30).
+    // After a drop, followers that miss events may read pages of them, in addition to the adapter (decision 30).
     expect(received).to.be.within(counted.appended, counted.appended * 2 + 2 * counted.drops + 50);
   });
 });

@@ -8,7 +8,7 @@ import { liveMessage } from '../../support/shapes.ts';
 import { type Listening, listen, type MessageEnvelope } from '../../support/socket.ts';
 import { BASE, type Member, type World } from '../../support/world.ts';
 
-/** Load on a server of the product, and the counts of its store meanwhile, the test server of EventStoreDB. */
+/** Puts load on a server of the product, and reads what the test server of EventStoreDB has counted meanwhile. */
 
 export interface Posted {
   readonly id: string;
@@ -42,7 +42,7 @@ export const postAll = async (
   return posted;
 };
 
-/** Counts of the test server during `work`; the peak is counted since the server's start. */
+/** Counts of the test server during `work`; `peakAppends` is counted since the server's start. */
 export const countedDuring = async (store: TestEventStoreDb, work: () => Promise<void>): Promise<Counts> => {
   const before = await store.counts();
   await work();
@@ -66,7 +66,7 @@ export const countedDuring = async (store: TestEventStoreDb, work: () => Promise
 /** The close code that asks a client to reconnect from its last position. */
 export const RESUME = 1012;
 
-/** Connects a client that reconnects from its last position whenever the server asks, and keeps its frames in order. */
+/** Connects a client that reconnects from its last position after each close, and keeps its messages in order. */
 export const follow = async (world: World, who: Member) => {
   const frames: MessageEnvelope[] = [];
   const codes: number[] = [];

@@ -141,7 +141,7 @@ describe('Two processes on one data folder', () => {
             expect(times).to.deep.equal([...times].sort());
             return true;
           });
-          // Each node opens what the other sealed, since the sealing key is on disk.
+          // Each process opens texts that the other sealed, since both read the data keys in the data folder.
           for (const api of [ada.api, ada.api.at(other)]) {
             const page = (await api.get(`${BASE}/${room}/messages?limit=200`)).as(messages);
             const bodies = page.map((one) => ('body' in one ? one.body : undefined)).sort();

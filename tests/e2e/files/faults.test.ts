@@ -73,7 +73,7 @@ describe('Files under faults', () => {
     const kept = await uploaded(ann.api, own, 'kept');
     const begun = beginUpload(world.server, ann.token, own, randomBytes(3_000_000));
     await eventually('it is being written', async () => (await halves()) === 1);
-    // The leftover of a process killed between bytes and event: a blob with an id that no event names.
+    // Imitates a process that was killed after it stored the bytes and before the event: no event names the blob.
     const { whole } = await blobsIn(world.server.dataDir);
     await world.server.kill();
     begun.abort();
@@ -169,7 +169,7 @@ describe('Files under faults', () => {
     for (const { id } of made) expect((await download(world.server, ann.token, id)).status).to.equal(404);
   });
 
-  it('an upload during a stop completes or leaves nothing', async () => {
+  it('an upload that is under way at a stop completes', async () => {
     const { world, tenant, ann, record } = here();
     const own = await newRecord(tenant, record.entity);
     // Leftovers of earlier kills are too recent to be removed.

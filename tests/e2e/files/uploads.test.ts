@@ -91,7 +91,7 @@ describe('Uploading files', () => {
     expect((await uploaded(ann.api, record, 'x', { filename: '', type })).filename).to.equal('file');
   });
 
-  it('stores an invalid content type as bytes', async () => {
+  it('stores a content type without parameters, and an invalid one as application/octet-stream', async () => {
     const { ann, record } = here();
     expect((await uploaded(ann.api, record, 'x', { type: 'text/csv; charset=utf-8' })).content_type).to.equal(
       'text/csv',

@@ -113,17 +113,17 @@ describe('Forms', () => {
     ['an empty slug', { slug: '' }, 'slug'],
     ['a slug with capitals', { slug: 'Abc' }, 'slug'],
     ['a slug that begins with -', { slug: '-a' }, 'slug'],
-    ['a slug of 64', { slug: 'a'.repeat(64) }, 'slug'],
+    ['a slug of 64 characters', { slug: 'a'.repeat(64) }, 'slug'],
     ['a slug with a slash', { slug: 'a/b' }, 'slug'],
     ['a slug with a line break', { slug: 'abc\n' }, 'slug'],
     ['no title', { title: undefined }, 'title'],
     ['an empty title', { title: ' ' }, 'title'],
-    ['a title of 201', { title: 'x'.repeat(201) }, 'title'],
+    ['a title of 201 characters', { title: 'x'.repeat(201) }, 'title'],
     ['no fields', { fields: [] }, 'fields'],
     ['101 fields', { fields: Array.from({ length: 101 }, (_, i) => ({ field_key: `f${i}` })) }, 'fields'],
     ['a field twice', { fields: [{ field_key: 'name' }, { field_key: 'name' }] }, 'fields.1.field_key'],
     ['an empty label', { fields: [{ field_key: 'name', label: '' }] }, 'fields.0.label'],
-    ['a wrong required', { fields: [{ field_key: 'name', required: 'yes' }] }, 'fields.0.required'],
+    ['a text as required', { fields: [{ field_key: 'name', required: 'yes' }] }, 'fields.0.required'],
     ['a malformed entity', { entity_name: '../x' }, 'entity_name'],
   ] as const) {
     it(`are refused with ${what}`, async () => {
@@ -135,8 +135,8 @@ describe('Forms', () => {
     ['an unknown entity', { entity_name: 'nothing_here' }, 'entity_name reference_not_found'],
     ['an unknown field', { fields: [{ field_key: 'nope' }] }, 'fields.0.field_key unknown_field'],
     ['a field of Object', { fields: [{ field_key: 'constructor' }] }, 'fields.0.field_key unknown_field'],
-    ['a person', { fields: [{ field_key: 'owner' }] }, 'fields.0.field_key type_mismatch'],
-    ['json', { fields: [{ field_key: 'extra' }] }, 'fields.0.field_key type_mismatch'],
+    ['a field of type user', { fields: [{ field_key: 'owner' }] }, 'fields.0.field_key type_mismatch'],
+    ['a field of type json', { fields: [{ field_key: 'extra' }] }, 'fields.0.field_key type_mismatch'],
   ] as const) {
     it(`are refused for ${what}, when created and when changed`, async () => {
       const { id } = (await make()).as(form, 201);

@@ -124,7 +124,7 @@ describe('Submissions with an Idempotency-Key', () => {
     const first = (await keyed(key, ANN)).as(submitted, 201);
     const theirs = await keyed(key, { values: { name: 'Other' } }, publicPath(tenant, other));
     expect(theirs.as(submitted, 201)).not.to.deep.equal(first);
-    // A credential does not change a public request's scope, and a caller's own key is separate.
+    // A credential makes no difference to a public request. The same key in a request of the admin's own is separate.
     const same = await keyed(key, ANN, path, tenant.admin.api);
     expect(same.as(submitted, 201)).to.deep.equal(first);
     const own = await tenant.admin.api.post(

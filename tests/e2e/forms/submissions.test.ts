@@ -206,7 +206,7 @@ describe('Public forms', () => {
       ['values.constructor unknown_field', 'values.toString unknown_field'],
     ],
     [
-      'too much and too many',
+      'too long a text and too large a number',
       { ...VALUES, name: 'x'.repeat(21), amount: 101 },
       422,
       ['values.amount max', 'values.name max_length'],
@@ -341,7 +341,7 @@ describe('Public forms', () => {
         expect(page).to.contain(`try again in ${wait} second`).and.to.contain('Nothing is lost');
         expectSafe(page);
       }
-      // Reading forms and the tenant's own requests are not limited.
+      // Reading a form has no limit of 30 a minute.
       expect((await world.anybody.get(path)).status).to.equal(200);
     });
   });

@@ -27,7 +27,7 @@ const guide = z.looseObject({
 });
 const SUBJECTS = ['chairs', 'ovens', 'bicycles', 'lamps', 'carpets'];
 
-/** Questions about records that change meanwhile, answered by a language model that fails. */
+/** Questions about records that change meanwhile, answered by a language model that fails now and then. */
 export class Assistant implements Area {
   readonly name = 'assistant';
   readonly #context: Context;

@@ -21,7 +21,7 @@ import {
 export const BILLING_HOST = 'billing.example';
 const BILLING = '/api/v1/partner-portal/billing';
 const INVOICES = `${BILLING}/invoices`;
-/** All windows: a late line counts where its invoice begins. */
+/** Contains all {@link WINDOWS}: a late line counts at the time at which its invoice begins. */
 const ALL = '?from=2026-02-01&to=2026-05-01';
 /** Windows of invoices: the default one, a month that is over, and parts of the month of the run. */
 const WINDOWS = [
