@@ -109,7 +109,7 @@ const codecOf = (keyStore: TestKeyStore) => {
 const WIDTH = 64;
 const AT_ONCE = 20;
 
-/** Appends about `count` events of the tenant: concurrent streams of all kinds with `length` events each. */
+/** Appends `count` events of the tenant to concurrent streams of all kinds, at most `length` to each stream. */
 export const fillAuditLog = async (
   events: EventStore,
   keyStore: TestKeyStore,

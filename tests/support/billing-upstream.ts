@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 
 /** A partner's billing system with one document per key and injected faults. */
 
-/** `accept and drop`: stores the document and breaks the connection. `hang`: does not answer until the server ends. */
+/** `accept and drop`: stores the document and breaks the connection. `hang`: never answers. */
 export type Fault =
   | 'none'
   | 'accept and drop'
@@ -110,7 +110,7 @@ export const startUpstream = async () => {
     fail: (...next: readonly Fault[]): void => {
       faults = [...next];
     },
-    /** Sets the fault of every post without its own. */
+    /** Sets the fault of every post that has none from `fail`. */
     failAlways: (fault: Fault | undefined): void => {
       always = fault;
     },

@@ -44,7 +44,7 @@ export const causeOf = (causationId: string): Cause => ({
   causationId,
 });
 
-/** The context of a try of one keyed request that creates nothing, at any node and time. */
+/** The context of an attempt of a keyed request that needs no new ids; each attempt has the same context. */
 export const keyedContext = (causationId: string): RequestContext => ({
   cause: causeOf(causationId),
   priorAttempt: { since: 0 },

@@ -14,7 +14,7 @@ export interface Answer {
   readonly headers: Headers;
   /** The body as text. An error is without `request_id`, so that tests can compare answers byte for byte. */
   readonly text: string;
-  /** The parsed body; undefined without a body. */
+  /** The parsed body; undefined when the body is empty or not JSON. */
   readonly json: unknown;
   /** The `error` of an error answer. */
   readonly error: string | undefined;

@@ -103,7 +103,7 @@ const violationsOf = async (page: Page): Promise<string[]> => {
 /**
  * Finds violations of accessibility rules on the present page, in the light theme and in the dark one at 320 px, and
  * content that does not fit into that width.
- * @returns sentences; empty when it is in order
+ * @returns a sentence for each flaw
  */
 export const flawsOf = async (page: Page): Promise<readonly string[]> => {
   const flaws: string[] = [];

@@ -13,7 +13,7 @@ export interface MongoServer {
   /** Connection string without a database. */
   readonly url: string;
   readonly kind: 'mongodb' | 'ferretdb';
-  /** Ends the server when all its users have called this. */
+  /** Ends FerretDB when all its users have called this; does not end the server at `MONGODB_URL`. */
   stop(): Promise<void>;
 }
 

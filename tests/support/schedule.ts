@@ -6,7 +6,7 @@ import type { ReadStore } from '../../application/ports/read-store.ts';
 /** Quanta and queue room that the subscribers of one process share. */
 export const newSchedule = () => ({ scheduler: new BackgroundScheduler(), room: queueRoom() });
 
-/** The position up to which a subscriber has handled the events of all tenants, as stored. */
+/** The position up to which a subscriber has handled the events of all tenants; undefined while a tenant is behind. */
 export const handledUpTo = async (
   store: Pick<ReadStore, 'subscriberProgress'>,
   name: string,

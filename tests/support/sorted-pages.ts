@@ -39,7 +39,7 @@ const text = fc
 /** Maximum number of changes during one read of the list; a cursor can name one row more. */
 const MAX_CHANGES = 7;
 
-/** After page `page`, sets the text `to` on the row that is `back` rows before the end of that page. */
+/** After page `page`, gives the row `back` rows before the end of that page the text `to`; undefined deletes it. */
 const change = fc.record({
   page: fc.nat({ max: 4 }),
   back: fc.nat({ max: MAX_CHANGES }),

@@ -127,7 +127,7 @@ export const blobsIn = async (dataDir: string): Promise<{ whole: string[]; half:
   return { whole: paths.filter((path) => !isHalf(path)), half: paths.filter(isHalf) };
 };
 
-/** Number of files in its blob folder that a server's process has open. */
+/** Number of files in the server's blob folder that its process has open. */
 export const openBlobs = async ({ pid, dataDir }: Server): Promise<number> => {
   const folder = `/proc/${pid}/fd`;
   const targets = await Promise.all(

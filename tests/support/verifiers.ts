@@ -52,8 +52,8 @@ export const verify = (...args: readonly string[]): Promise<Ran> =>
 const FIND = 'import sys; print(sys.executable if sys.version_info >= (3, 9) else "")';
 let found: string | undefined;
 /**
- * Path of the Python interpreter, empty without one. It is resolved once, since `python3` may be a script that searches
- * for the interpreter at each start.
+ * Path of the Python interpreter; empty without Python 3.9 or later. It is resolved once, since `python3` may be a
+ * script that searches for the interpreter at each start.
  */
 const interpreter = (): string => {
   found ??= String(spawnSync('python3', ['-c', FIND]).stdout ?? '').trim();
@@ -116,7 +116,7 @@ for line in sys.stdin:
 
 const ran = z.strictObject({ code: z.number(), stdout: z.string(), stderr: z.string() });
 
-/** The exit code and verdict of each run, as by {@link runPython}. */
+/** The exit code and output of each run, as by {@link runPython}. */
 export const runPythonOften = (runs: readonly (readonly string[])[]): Ran[] => {
   const input = runs.map((args) => `${JSON.stringify(args)}\n`).join('');
   const { status, stdout, stderr } = spawnSync(interpreter(), ['-c', MANY, join(root, 'docs/verify.py')], {

@@ -11,8 +11,8 @@ import { endWorld, startWorld, type World } from '../../support/world.ts';
 
 const NO_KEYS = Object.fromEntries(Object.keys(KEYS).map((name) => [name, undefined]));
 
-/** Runs `npm run admin` like an operator. */
-describe('The operators’ command line', () => {
+/** Runs `npm run admin` as a person who operates the platform. */
+describe('The admin command line', () => {
   let world: World;
   let env: Record<string, string>;
 

@@ -78,7 +78,7 @@ describe('Claims and headers of tokens', () => {
     ['two subs', () => behind('"sub":"other"')],
     ['a test token’s mark twice', () => behind('"token_use":"api_test","token_use":"api_test"')],
     ['an impersonator that is no text', () => tenantToken(ada, { impersonated_by: true, exp: now() + 60 })],
-    ['an impersonator of nobody', () => tenantToken(ada, { impersonated_by: '', exp: now() + 60 })],
+    ['an empty impersonator', () => tenantToken(ada, { impersonated_by: '', exp: now() + 60 })],
     ['null as impersonator, for a day', () => tenantToken(ada, { impersonated_by: null })],
     ['null as the use, for a day', () => tenantToken(ada, { token_use: null })],
     ['an extension that is false', () => tenantToken(ada, { ext_id: false })],
@@ -88,7 +88,7 @@ describe('Claims and headers of tokens', () => {
       () => signed({ ...platformClaims(), tenant_id: ada.tenantId }, KEY),
     ],
     [
-      'a lifetime that only the clock’s slack allows twice',
+      'a lifetime that exceeds a day by more than the clock’s slack',
       () => tenantToken(ada, { iat: now() + 50, exp: now() + 50 + 86_400 + 61 }),
     ],
   ] as const) {

@@ -98,7 +98,7 @@ describe('Respelled request targets', () => {
     '*',
     '?',
   ]) {
-    it(`${target} as a whole URL needs the right credential`, async () => {
+    it(`${target} as the request target is refused without the right credential`, async () => {
       for (const token of [undefined, eve.token]) {
         const answer = await send(target, token);
         expect(answer.status).to.be.oneOf([400, 401, 404]);

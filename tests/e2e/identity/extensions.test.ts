@@ -71,20 +71,20 @@ describe('Extensions', () => {
     });
 
     for (const [what, own, field] of [
-      ['no id', { ext_id: undefined }, 'ext_id'],
+      ['a missing id', { ext_id: undefined }, 'ext_id'],
       ['an id in capitals', { ext_id: 'CRM' }, 'ext_id'],
       ['an id with a slash', { ext_id: 'a/b' }, 'ext_id'],
       ['an id with dots first', { ext_id: '..' }, 'ext_id'],
       ['a long id', { ext_id: 'a'.repeat(65) }, 'ext_id'],
       ['a blank name', { name: '  ' }, 'name'],
-      ['no version', { version: undefined }, 'version'],
-      ['no scopes', { scopes: [] }, 'scopes'],
+      ['a missing version', { version: undefined }, 'version'],
+      ['an empty list of scopes', { scopes: [] }, 'scopes'],
       ['an unknown scope', { scopes: ['data:delete'] }, 'scopes.0'],
       ['an http address', { url: 'http://crm.example/' }, 'url'],
       ['a script as address', { url: 'javascript:alert(1)' }, 'url'],
       ['an address with a password', { url: 'https://u:p@crm.example/' }, 'url'],
       ['an address with a user', { url: 'https://u@crm.example/' }, 'url'],
-      ['no address', { url: 'crm' }, 'url'],
+      ['an address without a scheme', { url: 'crm' }, 'url'],
     ] as const) {
       it(`not with ${what}`, async () => {
         const { ada } = here();

@@ -6,7 +6,7 @@ import { endWorld, sharedWorld, type TestTenant, type World } from '../../suppor
 import { KINDS, type Kind, oneOfEach, requestTo, servedRoutes } from './matrix-support.ts';
 import { PLANNED, TABLE } from './matrix-table.ts';
 
-/** Sends each of the eight kinds of credential to entries that take no bearer, and in places where none belongs. */
+/** Sends each of the eight kinds of credential to the WebSocket, to entries without a bearer, and in wrong places. */
 describe('Every kind of credential', () => {
   let world: World;
   let home: TestTenant;

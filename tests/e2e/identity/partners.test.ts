@@ -76,7 +76,7 @@ describe('Partners', () => {
     expect((await token.get(`${PORTAL}/me`)).as(session).partner).to.deep.equal({ id, name: 'Shown' });
   });
 
-  it('are created once, also by five concurrent requests at two servers', async () => {
+  it('are created once, also by six concurrent requests at two servers', async () => {
     const id = randomName('p');
     const answers = await Promise.all(
       Array.from({ length: 6 }, (_, i) =>

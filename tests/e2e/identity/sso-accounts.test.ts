@@ -140,7 +140,7 @@ describe('Accounts of single sign-on', () => {
     expect(await enter(linked)).to.deep.include({ role: 'operator', email: grace.email });
   });
 
-  it('follow the tenant’s role at each sign-in', async () => {
+  it('have the role that the tenant’s admin has set, at each sign-in', async () => {
     const { tenant } = scene();
     const entered = await enter({ sub: 'rising', email: 'rising@corp.example', email_verified: true });
     await tenant.admin.api.patch(`${USERS}/${entered.id}`, { role: 'admin' });

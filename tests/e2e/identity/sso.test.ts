@@ -100,7 +100,7 @@ describe('Single sign-on', () => {
     expect(page.status).to.equal(401);
   });
 
-  it('keeps the sign-in in a sealed cookie for the callback only, and removes it', async () => {
+  it('keeps the sign-in in an encrypted cookie for the callback only, and removes it', async () => {
     const { world, provider, tenant } = scene();
     const browser = newBrowser(world);
     const begun = await browser.visit(startOf(world, tenant, `${APP}/x`));

@@ -159,7 +159,7 @@ describe('A failure of a posting rule', () => {
     expect((await retry(id)).as(failure).attempts).to.equal(3);
   });
 
-  it('is found by its id', async () => {
+  it('is not found by an unknown id, or in another tenant', async () => {
     for (const id of [randomUUID(), 'x']) {
       expect(refused(await retry(id))).to.deep.equal({ status: 404, error: 'not_found' });
     }

@@ -72,7 +72,7 @@ describe('Conversations', () => {
     });
 
     for (const [what, ids] of [
-      ['nobody', () => []],
+      ['an empty list', () => []],
       ['only the caller', () => [ada.id]],
       ['only the caller, three times', () => [ada.id, ada.id, ada.id]],
       ['a missing list', () => undefined],

@@ -12,10 +12,10 @@ describe('Mentions as tokens in a text', () => {
     ['an empty name', (id: string) => `@[](user:${id})`],
     ['a bracket in the name', (id: string) => `@[a[b](user:${id})`],
     ['a line break in the name', (id: string) => `@[a\nb](user:${id})`],
-    ['no at sign', (id: string) => `[Ben](user:${id})`],
+    ['a missing at sign', (id: string) => `[Ben](user:${id})`],
     ['another kind', (id: string) => `@[Ben](users:${id})`],
     ['a space before the id', (id: string) => `@[Ben](user: ${id})`],
-    ['no end', (id: string) => `@[Ben](user:${id}`],
+    ['a missing end', (id: string) => `@[Ben](user:${id}`],
     ['the id in capitals', (id: string) => `@[Ben](user:${id.toUpperCase()})`],
   ] as const) {
     it(`are not made by a token with ${what}`, async () => {

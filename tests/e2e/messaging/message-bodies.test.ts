@@ -39,7 +39,7 @@ describe('Bodies of messages', () => {
     ['a list', ['x']],
     ['an object', { text: 'x' }],
     ['true', true],
-    ['nothing', undefined],
+    ['missing', undefined],
   ];
 
   describe('the body of a message', () => {

@@ -105,7 +105,7 @@ describe('Notifications', () => {
   });
 
   for (const [what, body] of [
-    ['nothing', undefined],
+    ['a missing body', undefined],
     ['an empty object', {}],
     ['an empty list', { ids: [] }],
     ['all false', { all: false }],

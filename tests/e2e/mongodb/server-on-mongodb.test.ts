@@ -234,7 +234,7 @@ await describeWithMongo('two roles on MongoDB', (title, start) => {
       await worker.kill();
       await writing;
       await write(5);
-      // No process folds now: a read that must show a write waits or answers 503, and is never stale.
+      // Until the other worker takes over, no process folds: a read that must show a write waits or answers 503.
       for (const read of [`${BASE}/${id}/messages`, NOTIFICATIONS]) await untilAnswered(ben, read);
       await inboxOf(ben, notified + mentions, TAKE_OVER_MS);
       await say(ada, id, `last ${token(ben)}`);

@@ -82,7 +82,7 @@ await describeWithMongo('A move of all data between the embedded stores and the 
           )
         ).json;
       type Posted = Awaited<ReturnType<typeof post>>;
-      /** Uses positions from before the move: as a socket's `after`, as `X-Min-Position` and as `as_of_position`. */
+      /** Uses positions from before and after a move: as a socket's `after`, `X-Min-Position` and `as_of_position`. */
       const usePositions = async ([start, ...later]: readonly Posted[], report: string): Promise<Posted> => {
         const socket = await listen(world.server, ben.token, { after: start?.position ?? '' });
         const live = await post(`live after ${later.length}`);

@@ -20,7 +20,7 @@ const COMMANDS: readonly { readonly args: readonly string[]; readonly uses?: Sec
 ];
 
 /** A command requires only the secrets that it uses, and names a missing one. */
-describe('The secrets of the operators’ commands', function () {
+describe('The secrets of the admin commands', function () {
   this.timeout(240_000);
   let world: World;
   let dataDir: string;
@@ -39,7 +39,7 @@ describe('The secrets of the operators’ commands', function () {
 
   for (const NODE_ENV of ['production', 'development']) {
     for (const { args, uses } of COMMANDS) {
-      it(`${args.join(' ')} in ${NODE_ENV}: ${uses ?? 'none'} is enough`, async () => {
+      it(`${args.join(' ')} in ${NODE_ENV}: ${uses ?? 'an empty set of secrets'} is enough`, async () => {
         const own = NODE_ENV === 'production' ? args : args.map((arg) => arg.replace('grace@', 'alan@'));
         const { code, stderr } = await run(own, { ...only(uses), NODE_ENV });
         expect(code, stderr).to.equal(0);

@@ -95,8 +95,8 @@ describe('Several processes on one port', () => {
       }
       return count;
     };
-    // One process takes the whole limit. The others are updated every 50 ms and admit a few more; with limits of their
-    // own they would admit as many again.
+    // One process takes the whole limit. The other one is updated every 50 ms and admits a few more; with a limit of
+    // its own it would admit as many again.
     const one = new Agent({ keepAlive: true, maxSockets: 1 });
     expect(await admitted(2 * LOGINS, one)).to.be.at.least(LOGINS);
     const began = performance.now();

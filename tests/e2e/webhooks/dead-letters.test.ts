@@ -36,7 +36,7 @@ describe('Dead letters', () => {
     const answer = await tenant.admin.api.post(`${WEBHOOKS}/${id}/replay-dlq`);
     return answer.as(z.strictObject({ replayed: z.int() }), 202).replayed;
   };
-  /** Makes dead letters. @param before number of earlier dead letters @returns all of them, oldest first */
+  /** Makes dead letters. @param before number of earlier ones @returns new and earlier ones, oldest first */
   const deadOnes = async (hookId: string, count: number, before = 0): Promise<Delivery[]> => {
     for (let made = 1; made <= count; made += 1) {
       await test(tenant.admin, hookId);
@@ -153,7 +153,7 @@ describe('Dead letters', () => {
     });
   }).timeout(60_000);
 
-  it('follow attempts whose delay Retry-After can at most double', async () => {
+  it('do not arise when the last attempt succeeds; Retry-After at most doubles a delay', async () => {
     const slow = await startWorld({ env: { ...OPEN, WEBHOOK_RETRY_SECONDS: '0.5,0.5,0.5,0.5' } });
     const own = await paidTenant(slow);
     const receiver = await startReceiver((one, response) => {

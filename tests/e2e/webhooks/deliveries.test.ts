@@ -77,7 +77,7 @@ describe('Webhook deliveries', () => {
     expect([listed?.last_error, listed?.next_attempt_at]).to.deep.equal([null, null]);
   });
 
-  it('announce subscribed events of records and jobs only', async () => {
+  it('announce events of records and jobs, but only the subscribed ones', async () => {
     const receiver = await startReceiver();
     const all = await subscribe(tenant.admin, `${receiver.url}?all`, { events: '*' });
     await subscribe(tenant.admin, `${receiver.url}?jobs`, { events: ['job.transition'] });

@@ -234,7 +234,7 @@ describe('Webhooks by HTTPS', () => {
       expect(names.asked.slice(asked)).to.include('moves.example A');
       await tenant.admin.api.delete(`${WEBHOOKS}/${hook.id}`);
     }
-    // A URL whose name has such an address is refused when it is saved.
+    // A URL whose name has an address that must not be called is refused when it is saved.
     addresses = ['192.168.1.1'];
     const refused = await tenant.admin.api.post(WEBHOOKS, { url: receiver.url, events: '*' });
     expect([refused.status, refused.error]).to.deep.equal([422, 'url_refused']);

@@ -141,7 +141,7 @@ describe('Webhook deliveries of a busy server that is killed', () => {
     const world = await startWorld({ env: { ...OPEN, WEBHOOK_TIMEOUT_MS: '60000' } });
     const tenant = await paidTenant(world);
     await plainEntity(tenant, 'crate');
-    // Answers nothing until all deliveries have arrived.
+    // Answers nothing until all deliveries exist.
     const held: ServerResponse[] = [];
     let arrivals = 0;
     let deadly = Number.POSITIVE_INFINITY;

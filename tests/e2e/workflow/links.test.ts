@@ -82,7 +82,7 @@ describe('Public links', () => {
   }
 
   for (const [what, own, field] of [
-    ['no slug', { page_slug: undefined }, 'page_slug'],
+    ['a missing slug', { page_slug: undefined }, 'page_slug'],
     ['an empty slug', { page_slug: '' }, 'page_slug'],
     ['a slug with a slash', { page_slug: 'a/b' }, 'page_slug'],
     ['a slug with capitals', { page_slug: 'Status' }, 'page_slug'],
@@ -186,7 +186,7 @@ describe('Public links', () => {
     expect(output).not.to.contain(token);
   });
 
-  it('are created and revoked by any user of the tenant, and survive a restart', async () => {
+  it('of an operator survive a restart of the server', async () => {
     const link = await make();
     await world.server.stop();
     await world.restart({ RATE_LIMIT_PER_MINUTE: '600' });

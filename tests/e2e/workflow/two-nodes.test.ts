@@ -109,7 +109,7 @@ describe('Workflows on two processes', () => {
     }
   });
 
-  it('belong to entities that refer to an entity just defined at the other process', async () => {
+  it('share entities: a reference can name an entity that the other process has just defined', async () => {
     for (let round = 0; round < ROUNDS; round += 1) {
       const name = fresh();
       expect((await there.api.get(`${ENTITIES}/${name}`)).status).to.equal(404);

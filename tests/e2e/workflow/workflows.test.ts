@@ -158,10 +158,10 @@ describe('Workflows', () => {
 
   const [draftState, ...states] = EXPENSES.states;
   const badShapes: readonly (readonly [string, Record<string, unknown>, string])[] = [
-    ['no name', { name: undefined }, 'name'],
+    ['a missing name', { name: undefined }, 'name'],
     ['a name with a capital', { name: 'Expenses' }, 'name'],
     ['a name of 64 characters', { name: 'x'.repeat(64) }, 'name'],
-    ['no initial state', { initial: undefined }, 'initial'],
+    ['a missing initial state', { initial: undefined }, 'initial'],
     ['an unknown key', { colour: 'red' }, 'colour'],
     ['states that are no list', { states: {} }, 'states'],
     [
@@ -179,7 +179,7 @@ describe('Workflows', () => {
     ['an unknown key of a transition', { transitions: [{ ...first, effects: [] }] }, 'transitions.0.effects'],
     ['a transition from nowhere', { transitions: [{ ...first, from: [] }] }, 'transitions.0.from'],
     ['an unknown role', { transitions: [{ ...first, roles: ['boss'] }] }, 'transitions.0.roles.0'],
-    ['no role at all', { transitions: [{ ...first, roles: [] }] }, 'transitions.0.roles'],
+    ['an empty list of roles', { transitions: [{ ...first, roles: [] }] }, 'transitions.0.roles'],
     ['a guard that is no text', { transitions: [{ ...first, guard: true }] }, 'transitions.0.guard'],
     ['a label with NUL', { states: [{ key: 'draft', label: 'a\u0000' }] }, 'states.0.label'],
     [
@@ -193,7 +193,7 @@ describe('Workflows', () => {
       'transitions',
     ],
     [
-      'more text than is kept',
+      'more text than the limit',
       {
         transitions: Array.from({ length: 50 }, (_, i) => ({
           ...first,
@@ -220,8 +220,8 @@ describe('Workflows', () => {
     transitions: [...EXPENSES.transitions, { event_name: 'go', from: 'draft', to: 'draft', ...own }],
   });
   const unfit: readonly (readonly [string, Partial<Definition>, readonly string[]])[] = [
-    ['no state', { states: [], transitions: [] }, ['states', 'initial']],
-    ['an initial state that is none', { initial: 'nowhere' }, ['initial']],
+    ['an empty list of states', { states: [], transitions: [] }, ['states', 'initial']],
+    ['an initial state that does not exist', { initial: 'nowhere' }, ['initial']],
     ['a state twice', { states: [...EXPENSES.states, { key: 'draft', label: 'x' }] }, ['states.4.key']],
     [
       'a state that is never reached',
@@ -239,10 +239,10 @@ describe('Workflows', () => {
       ['transitions.4.guard'],
     ],
     ['a guard that is no condition', more({ guard: '1' }), ['transitions.4.guard']],
-    ['a guard on what nobody has', more({ guard: 'actor.foo == 1' }), ['transitions.4.guard']],
+    ['a guard on an unknown member', more({ guard: 'actor.foo == 1' }), ['transitions.4.guard']],
     ['a guard on what is no value', more({ guard: 'actor == null' }), ['transitions.4.guard']],
-    ['a guard on a state that is none', more({ guard: 'state == "zzz"' }), ['transitions.4.guard']],
-    ['a guard on a role that is none', more({ guard: 'actor.role == "king"' }), ['transitions.4.guard']],
+    ['a guard on an unknown state', more({ guard: 'state == "zzz"' }), ['transitions.4.guard']],
+    ['a guard on an unknown role', more({ guard: 'actor.role == "king"' }), ['transitions.4.guard']],
     [
       'several of these',
       { initial: 'nowhere', ...more({ to: 'there', guard: '(' }) },

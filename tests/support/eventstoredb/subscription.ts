@@ -1,11 +1,11 @@
 import type { EventLog, LoggedRecord } from './event-log.ts';
 
-/** Whether the server sends an event of `$all`. */
+/** Whether the filter of a read or subscription selects an event. */
 export type Selects = (record: LoggedRecord) => boolean;
 
 export interface SubscriptionDeps {
   readonly log: EventLog;
-  /** Sends an event, a checkpoint or `caughtUp`; resolves when the connection accepts more data. */
+  /** Sends an event, a checkpoint or `caught_up`; resolves when the connection accepts more data. */
   readonly send: (message: Outgoing) => Promise<void>;
   /** Ends the subscription like the real server when the consumer is too slow. */
   readonly drop: (phase: 'while live' | 'while transitioning to live') => void;

@@ -138,7 +138,7 @@ export class MemoryCollection {
     return found;
   }
 
-  /** @param bytes of a page */
+  /** @param bytes maximum size of a page */
   find(query: FindQuery, bytes?: number): FindResult {
     const { plan, at } = planNamed(this.indexes, query);
     const hasRoom = pageRoom<Held>(query.limit, ({ text }) => Buffer.byteLength(text), bytes);
