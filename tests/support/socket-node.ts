@@ -114,7 +114,7 @@ export const startSocketNode = async (
 ) => {
   /** Tenants whose keys cannot be read; `hangs` gives no answer at all. */
   const away = new Map<string, 'fails' | 'hangs' | 'damaged'>();
-  /** Keys that the server has requested. */
+  /** Keys of messages that the server has requested. */
   const asked: string[] = [];
   const keyStore: KeyStore = {
     ...stores.keyStore,

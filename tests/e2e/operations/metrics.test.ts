@@ -122,7 +122,7 @@ describe('Metrics of a running server', () => {
     await reads('requests_refused_total', refused, { limit: 'address' });
   });
 
-  it('show lag of every subscriber, sizes of stores, age of heads and the build', async () => {
+  it('show lag of subscribers, sizes of stores, age of heads and the build', async () => {
     const headAge = async () => (await scrape()).value('workflow_signed_heads_age_seconds') ?? 61;
     await eventually('heads are signed', async () => (await headAge()) <= 60, 60_000);
     const found = await scrape();
