@@ -229,7 +229,7 @@ export function blobStoreContract(name: string, start: () => Promise<BlobStoreHa
       expect(await read(ref)).to.deep.equal(kept);
     });
 
-    it('stores many concurrently, each with its own bytes', async () => {
+    it('stores many blobs concurrently, each with its own bytes', async () => {
       const blobs = Array.from({ length: 12 }, () => ({ ref: newRef(), bytes: randomBytes(100_000) }));
       await Promise.all(blobs.map(({ ref, bytes }) => put(ref, bytes)));
       for (const { ref, bytes } of blobs) expect(await read(ref)).to.deep.equal(bytes);

@@ -15,7 +15,7 @@ export type { ReadStoreHarness } from './read-store/support.ts';
 
 /**
  * The contract of every adapter of the read store port (application/ports/read-store.ts).
- * @param parts `writes`: without lists, searches and pages, for an adapter that shares their code with another adapter
+ * @param parts `writes`: without indexes, searches, pages and lists, for an adapter that shares their code with another
  */
 export function readStoreContract(
   name: string,

@@ -54,7 +54,7 @@ describe('SQLite event store: several connections and processes', function () {
     const prefix = newPrefix();
     const [one, two] = [open(), open()];
     const filter = { streamPrefix: prefix };
-    // Two local stores each write 4 × 60 and the child 4 × 50, partly to the same streams.
+    // Two local stores each write 4 × 60 and the child 4 × 50, all to the same four streams.
     const total = 2 * 240 + 200;
     const full = (all: readonly unknown[]) => all.length >= total;
     const local = [one, one, two].map((store) => follow(store, { filter }, full));

@@ -188,7 +188,7 @@ describe('SQLite read store: short searches', () => {
     }
   });
 
-  it('end pages after 1 MiB of documents', async () => {
+  it('return at most 1 MiB of documents in a page', async () => {
     const { store, bench } = await filled(1_000, () => 'x'.repeat(300_000 / 10));
     for (const sort of [undefined, 'n', 'tens']) {
       const { ids, sizes } = await pages(store, bench, asked('tens >= 3 && tens < 13', sort, 90));

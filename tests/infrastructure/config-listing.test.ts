@@ -49,7 +49,7 @@ describe('The configuration in force', () => {
 });
 
 describe('Names of variables', () => {
-  it('that are nearly right are found, in any case', () => {
+  it('that are nearly right are found, in upper or lower case', () => {
     const found = misspelledVariables({
       RATE_LIMIT_PER_MINUT: '1',
       data_dir: '/srv',
@@ -64,7 +64,7 @@ describe('Names of variables', () => {
     ]);
   });
 
-  it('of other programs are not', () => {
+  it('of other programs are not reported', () => {
     const names = [
       'HOME',
       'HOSTNAME',

@@ -168,7 +168,7 @@ describe('Development secrets', () => {
     expect(signingSecrets(both, 'TENANT_JWT_SECRET')).to.deep.equal([long('mine'), long('old')]);
   });
 
-  it('are refused when the environment repeats one of the folder’s', () => {
+  it('are refused when the environment repeats a secret of the folder', () => {
     const { MASTER_KEY } = secretsOf(config());
     expect(() => secretsOf(config({ TENANT_JWT_SECRET_PREVIOUS: MASTER_KEY })))
       .to.throw(ConfigError)

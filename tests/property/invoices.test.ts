@@ -136,7 +136,7 @@ const run = async (at: Invoicing, steps: readonly Step[]): Promise<void> => {
 };
 
 describe('Invoices under faults', () => {
-  it('have one document each, never change, and complete each issue that was begun', async () => {
+  it('have one document each once issued and none before, stay frozen, and complete each issue that was begun', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: 4, maxLength: 25 }), async (steps) => {
         const at = await invoicing();

@@ -132,7 +132,7 @@ describe('Any walk of a job', () => {
             moves += 1;
           } catch (error) {
             if (!(error instanceof DomainError)) throw error;
-            // An allowed event is not refused (only a guard over the payload may refuse).
+            // An allowed event is never refused: an event whose guard needs the payload is not among the allowed events.
             if (step.kind === 'transition') expect(wasAllowed).not.to.include(step.eventName);
             expect(withJob(state)).to.deep.equal(before);
           }

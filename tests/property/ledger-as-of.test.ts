@@ -99,7 +99,7 @@ const play = async (node: Node, given: Step, posted: string[]): Promise<void> =>
 
 type Node = LedgerNode & { readonly clock: ReturnType<typeof testClock> };
 
-/** A report of a moment, with its result. */
+/** The answers of all reports at one position, in one currency. */
 interface Asked {
   readonly position: Position;
   readonly currency: string;
@@ -124,7 +124,7 @@ describe('A report as of a position', () => {
           const late = memoryReadModel(ledgerProjection);
           const asked: Asked[] = [];
           let seen = 0;
-          // Runs after every event, also within a use case.
+          // Asks for all reports after each new event, also after the events within one use case.
           const askAll = async (): Promise<void> => {
             for (const event of (await node.readAll()).slice(seen)) {
               seen += 1;

@@ -144,7 +144,7 @@ describe('Amounts of posting rules', () => {
             entry = outcome.matches ? outcome.entry : undefined;
           } catch (error) {
             if (!(error instanceof DomainError)) throw error;
-            // The other side is larger, so the remainder would be negative.
+            // The remainder’s own side is larger already, so the remainder would be negative.
             expect(reasonOf(error).code).to.equal('negative_amount');
             return;
           }

@@ -119,7 +119,7 @@ describe('the indexer', () => {
     expect(await texts(), 'a backfill brings it back by this very revision').to.deep.equal(['stays', 'two']);
   });
 
-  it('skips only events of tenants without a corpus', async () => {
+  it('skips only events of tenants that have neither the assistant nor a corpus', async () => {
     const stored = (...tenants: string[]) =>
       // The indexer reads only the stream’s name.
       tenants.map((tenantId) => ({ stream: `${tenantId}.record-a` }) as StoredEvent);

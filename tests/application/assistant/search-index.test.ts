@@ -140,7 +140,7 @@ describe('a search in a large corpus', () => {
     expect(found).to.include('late');
   });
 
-  it('finds records of one chunk among documents of many chunks, whose estimates vary more', () => {
+  it('finds records of one chunk among records of many chunks, although estimates for the latter vary more', () => {
     const question = unit(DIMENSIONS, 5_000_000);
     /** A unit vector with exactly this cosine to the question. */
     const withCosine = (wanted: number, seed: number): Float32Array => {

@@ -10,7 +10,7 @@ import { memoryKeyStore } from '../../support/fakes.ts';
 import { MASTER_KEY } from '../../support/node.ts';
 
 const FOREIGN = 200_000;
-/** Most events per scan of the embedded log. */
+/** The largest number of events that one scan of the embedded log reads. */
 const STEP = 4096;
 
 const exportOf = (events: EventStore, keyStore = memoryKeyStore()) =>

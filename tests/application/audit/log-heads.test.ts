@@ -152,7 +152,7 @@ describe('Stream hashes read from the log’s file', function () {
     expect(String(await rejection(advance()))).to.contain('closed');
   });
 
-  it('release waiting callers once no keeper runs', async () => {
+  it('are refused to waiting callers once no keeper runs', async () => {
     const store = await open({ log: log() });
     const standing: HeadStore = {
       ...store,

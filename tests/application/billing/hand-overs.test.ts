@@ -182,7 +182,7 @@ describe('A customer handed over to another partner', () => {
     expect(billing.invoices[0]).to.equal(frozen);
   });
 
-  it('leaves usage logged before the hand-over to the former partner, also with a clock ahead', async () => {
+  it('is billed by the former partner for usage logged before the hand-over, also with a clock ahead', async () => {
     await billing.use(used('2026-11-10T12:00:00.500Z', 'ann'));
     await billing.use(used('2026-11-11T00:00:00.500Z', 'ben'));
     await billing.use(used('2026-11-12T00:00:00Z', 'cy'));

@@ -64,7 +64,7 @@ describe('Generating invoices', () => {
     expect(again.isNew).to.equal(true);
   });
 
-  it('is refused without stored effect when there is nothing to invoice', async () => {
+  it('is refused without stored effect for a tenant that is not the partner’s customer', async () => {
     at.statements.draft = async () => {
       throw notFound();
     };

@@ -38,7 +38,7 @@ const job = { record_id: 'r', entity_name: 'thing', ...running };
 const record = { record_id: 'r', entity_name: 'thing', values: {}, types: {}, schema_revision: 0 };
 const delivery = { delivery_id: 'd', subscription_id: 's', attempt: 1, response_code: 200 };
 
-/** One event per meter. The event of `active_users` counts for no other meter. */
+/** One event for each meter that tests use. The event of `active_users` counts for no other meter. */
 const EVENTS = {
   active_users: { type: 'UserRoleChanged', data: { user_id: 'u', role: 'admin' } },
   jobs_started: { type: 'JobStarted', data: { ...job, state: 'a' } },

@@ -3,7 +3,7 @@ import { BatchSizer, type ForegroundLoad } from '../../../application/bulk/batch
 import type { SettledRow } from '../../../application/bulk/row.ts';
 import type { Position } from '../../../application/ports/event-store.ts';
 
-/** A clock that advances on request, or at each reading. */
+/** A clock that advances only on request. */
 const steppingClock = () => {
   let now = 0;
   return { now: () => now, pass: (ms: number) => (now += ms) };

@@ -92,7 +92,7 @@ export const startBulk = (
   };
 
   /**
-   * Starts a session; returns its id.
+   * Previews a session and starts its commit; returns its id.
    * @param between runs after the preview and before the commit
    */
   const begin = async (

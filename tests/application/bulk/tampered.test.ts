@@ -55,7 +55,7 @@ describe('A bulk commit with a tampered record', () => {
         const { succeeded = 0, skipped = 0, errored = 0 } = result ?? {};
         expect(succeeded + skipped + errored).to.equal(4);
         const log = await healthy.shared.events.readAll({ limit: 1000 });
-        // All events below were written by the product and must be readable.
+        // The log itself is not tampered with: the product wrote all its events, so they must be readable.
         for (const event of log) healthy.codec.decodeOnce(event);
         const lengths = new Map<string, number>();
         for (const { stream } of log) lengths.set(stream, (lengths.get(stream) ?? 0) + 1);

@@ -75,7 +75,7 @@ describe('A deletion', () => {
         const statuses = await Promise.all(goes.map((each) => statusOf(heir, each)));
         expect(new Set(statuses), `append ${after}`).to.deep.equal(new Set(['live']));
         expect(await flawsIn(heir)).to.deep.equal([]);
-        // Nothing is left that prevents another deletion.
+        // No mark of the first deletion is left: only the restricting record prevents another deletion.
         expect(await refusalCode(remove(heir, root))).to.equal('in_use');
       }
     }

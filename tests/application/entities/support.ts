@@ -77,7 +77,7 @@ const WAIT_MS = 30;
 export const startEntities = (
   shared: Partial<SharedStores> = {},
   wrap: (events: EventStore) => EventStore = (events) => events,
-  /** Most records that a survey reads; with 0, every deletion marks records without a survey. */
+  /** The largest number of records that a survey reads; with 0, every deletion marks records without a survey. */
   surveyed = 0,
 ) => {
   const plain = startNode(shared);

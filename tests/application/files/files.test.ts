@@ -329,7 +329,7 @@ describe('Files', () => {
       expect(await content(kept.id)).to.equal('hello');
     });
 
-    it('are checked only once when their bytes are in use', async () => {
+    it('are not searched again among the files that an earlier sweep has checked', async () => {
       await attach();
       const looked = await sweep(Date.now() + 2 * HOUR);
       const noReads: EventStore = {

@@ -37,7 +37,7 @@ describe('submissions of forms', () => {
       const where = `${isDone ? 'after' : 'before'} append ${dying}`;
       const isRecorded = dying > 1 || isDone;
 
-      it(`are complete after a crash ${where} and a run of the subscriber`, async () => {
+      it(`are complete or absent after a crash ${where} and a run of the subscriber`, async () => {
         const { node, shared } = await start();
         const dead = startForms(shared, crashingAt(dying, isDone).wrap);
         const failure = await dead.submit('report', 'one', { name: 'Ann' }).catch((error: unknown) => error);
@@ -101,7 +101,7 @@ describe('submissions of forms', () => {
     }
   });
 
-  it('are not made for records that people or other forms create', async () => {
+  it('are not made for records that no form has created', async () => {
     const { node } = await start();
     const context = request();
     const strangers = [

@@ -60,7 +60,7 @@ const areaOf = (node: TestNode) => {
   };
 };
 
-/** Stores as a version without withdrawals left them: admins have only the events of their own streams. */
+/** Stores in the state that a version without withdrawals leaves: admins have only the events of their own streams. */
 const withAdmins = async (...ids: readonly string[]) => {
   const stores = memoryStores();
   const { identity } = areaOf(startNode(stores));
@@ -140,7 +140,7 @@ describe('Concurrent withdrawals of admins', () => {
     ];
     for (const [what, faults] of CRASHES) {
       for (const by of ['a restart', 'the same request', 'another admin'] as const) {
-        it(`are completed by ${by} to ${how} when the process crashed ${what}`, async () => {
+        it(`are completed by ${by} when the process crashed ${what} (${how})`, async () => {
           const stores = await withAdmins('ann', 'ben', 'cy');
           const dying = areaOf(startNode({ ...stores, events: faultyEvents(stores.events, faults) }));
           const as = context('ann');

@@ -231,7 +231,7 @@ describe('Erasures at the start', () => {
   });
 });
 
-/** The keys put here are not wrapped; the test does not unwrap them. */
+/** Hides the keys that the test put: they are not wrapped, so they cannot be unwrapped. */
 const unreadable = (store: ReturnType<typeof memoryStores>['keyStore']) => ({
   ...store,
   getMany: async (ids: readonly string[]) =>

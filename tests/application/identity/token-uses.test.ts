@@ -61,7 +61,7 @@ describe('Uses of API tokens', () => {
     expect(await written()).to.equal(1);
   });
 
-  it('that cannot be recorded fail no request, and are retried a minute later', async () => {
+  it('that cannot be recorded fail no request, and the next use a minute later is recorded', async () => {
     const { uses, clock, node, logger, written } = await start();
     const execute = node.commands.execute.bind(node.commands);
     node.commands.execute = () => Promise.reject(new Error('the store is away'));

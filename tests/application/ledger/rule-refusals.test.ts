@@ -69,7 +69,7 @@ describe('A posting rule whose entry the journal refuses', () => {
     }
   }).timeout(60_000);
 
-  it('discards an old draft, and resolves its failure only when it is posted', async () => {
+  it('discards an old draft, and resolves its failure only when the entry is posted', async () => {
     for (let seed = 0; seed < 10; seed += 1) {
       const stores = memoryStores();
       const random = seeded(seed);

@@ -40,7 +40,7 @@ const village = async () => {
 const BOTH = 'Hi @[Bob](user:bob) and @[Eve](user:eve), not @[Ann](user:ann) nor @[X](user:nobody)';
 
 describe('the mention notifier', () => {
-  it('notifies each mentioned person once, and shows the text to participants only', async () => {
+  it('notifies each mentioned person but the sender once, and shows the text to participants only', async () => {
     const { node, send, sent, inbox } = await village();
     await send(BOTH);
     const notifier = mentionNotifier(node);

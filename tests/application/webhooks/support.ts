@@ -247,7 +247,7 @@ export const dispatching = async (options: Partial<SharedStores> = {}) => {
   /**
    * Runs the dispatcher on a node.
    * @param options `store`: keeps the lease; a node with a store of its own sends while another node sends too.
-   *   `slots`: most concurrent calls.
+   *   `slots`: the limit of concurrent calls.
    */
   const run = (
     on: TestNode = node,

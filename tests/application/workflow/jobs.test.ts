@@ -118,7 +118,7 @@ describe('jobs', () => {
     expect(await codeOf(move(other, 'sized', 'submit'))).to.equal('moved');
   });
 
-  it('are not delayed by a concurrent change of values', async () => {
+  it('are not refused because of a concurrent change of values', async () => {
     const edited = (version: number): RecordEvent => ({
       type: 'RecordUpdated',
       data: {

@@ -59,7 +59,7 @@ export function pageTests({ store }: Context): void {
         store().find(bench.generation, { ...base, index: 'by_entity', equals: ['order'], ...query, after }),
       );
 
-    it('end after 1 MiB, with at least one document, and continue after it', async () => {
+    it('hold at most 1 MiB or one larger document, and continue after it', async () => {
       expect(await searched({})).to.deep.equal(['abc', 'd', 'e', 'f', 'g']);
       expect(await searched({ order: 'desc' })).to.deep.equal(['g', 'f', 'e', 'dcb', 'a']);
       expect(await searched({ limit: 2 })).to.deep.equal(['ab', 'cd', 'e', 'f', 'g']);

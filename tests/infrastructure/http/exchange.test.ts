@@ -91,7 +91,7 @@ describe('An exchange', () => {
     }
   });
 
-  it('sets its own headers, not the caller’s', async () => {
+  it('sets the headers of the connection itself, and ignores such headers of the caller', async () => {
     const server = await rawServer(`${HEAD}Content-Length: 0\r\n\r\n`);
     const headers = {
       ...{

@@ -78,7 +78,7 @@ describe('commands on many streams', () => {
     });
   });
 
-  it('are read in slices and appended in one tick', async () => {
+  it('are read in pages of 32 streams and appended in one tick', async () => {
     const stores = memoryStores();
     let tick = 0;
     const reads: number[] = [];
@@ -112,7 +112,7 @@ describe('commands on many streams', () => {
     expect(appendedIn.size).to.equal(1);
   });
 
-  it('settle one by one', async () => {
+  it('settle separately', async () => {
     const node = startNode({ definitions });
     await node.commands.execute(close('closed'));
     const settled = await executeAll(node, [

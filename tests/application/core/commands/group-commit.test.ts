@@ -84,7 +84,7 @@ describe('group commit', () => {
   });
 
   it('keeps a round open while further commands arrive', async () => {
-    // The clock stands still: on a busy machine the time limit of a round could end it.
+    // The clock stands still, so that the time limit of a round cannot end the round on a busy machine.
     const restore = useTimers({ ...nodeTimers, monotonic: () => 0 });
     try {
       expect(await decided(open().group, [3, 4])).to.deep.include({ commands: 8 });

@@ -115,7 +115,7 @@ describe('folded states', () => {
     expect(reads).to.equal(1);
   });
 
-  it('of a long stream are read in a few pages with a snapshot', async () => {
+  it('of a long stream need few events with a snapshot', async () => {
     const stores = await bookOf(450);
     let events = 0;
     const counting: EventStore = {

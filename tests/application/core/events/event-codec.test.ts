@@ -26,7 +26,7 @@ const place = (stored: NewEvent, revision: number): StoredEvent => ({
 
 const TRACED = `00-${'a'.repeat(32)}-${'b'.repeat(16)}-01`;
 
-/** Encodes a chain of entries and decodes it with a new codec. */
+/** Encodes a chain of entries; `reader` is a new codec that can decode the chain. */
 const chainOf = (texts: readonly string[], keys = ring()) => {
   const codec = new EventCodec(bookEvents, keys);
   let last: ChainLink = CHAIN_START;

@@ -111,7 +111,8 @@ describe('the memory of a generation', () => {
       const batch = await kit.events.readAll({ from: folder.checkpoint });
       await folder.apply(batch, endOf(batch));
     }
-    // The tally was created in the first batch and read in the second and third; entries are never changed again.
+    // The first batch looks for the tally and creates it, the next two load it, the fourth uses the kept one.
+    // Entries are never changed again.
     const tallied = asked.filter((key) => key.startsWith('tallies/'));
     expect(tallied).to.deep.equal(['tallies/one', 'tallies/one', 'tallies/one']);
     expect(await kit.tally('acme')).to.deep.equal(['e1', 'e2', 'e3', 'e4']);
