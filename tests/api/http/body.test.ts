@@ -79,7 +79,7 @@ const cases: readonly Case[] = [
   { name: 'null', body: 'null', status: 400, error: 'validation_failed' },
   { name: 'a byte order mark', body: `\ufeff${good}`, status: 201 },
   { name: '99 levels', body: nested(99), status: 201 },
-  { name: '100 levels more', body: nested(100), status: 400, error: 'malformed_json' },
+  { name: '100 levels', body: nested(100), status: 400, error: 'malformed_json' },
   { name: 'half a million levels', body: nested(500_000), status: 400, error: 'malformed_json' },
   {
     name: 'brackets in a text',

@@ -9,7 +9,7 @@ const BOUNDED: Readonly<Record<string, string>> = {
   'listProjections ': 'the read models of the product',
   'getPartnerSession permissions': 'a fixed set',
   'listStatements ': 'the customers of one partner',
-  'getReconciliation buckets': 'periods of one window',
+  'getReconciliation buckets': 'the customers of one partner, or the meters',
   'getInvoice lines': 'meters of one rate card',
   'getConversation participants': 'MAX_PARTICIPANTS',
   'getEntity fields': 'MAX_FIELDS',

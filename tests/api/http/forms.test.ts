@@ -53,7 +53,7 @@ describe('Form bodies', () => {
       gives: { name: 'x', colours: ['red', 'blue', ''] },
     },
     {
-      name: 'JSON beside it',
+      name: 'JSON on a route that also takes forms',
       body: '{"name":"Ann"}',
       type: 'application/json',
       status: 200,
@@ -99,9 +99,19 @@ describe('Form bodies', () => {
     { name: 'an escape that is no UTF-8', body: 'name=%ff', status: 400, error: 'validation_failed' },
     { name: 'broken UTF-8', body: Buffer.from([0x6e, 0x3d, 0xff]), status: 400, error: 'malformed_json' },
     { name: 'a missing name', body: 'other=1', status: 400, error: 'validation_failed' },
-    { name: 'too much', body: `name=${'x'.repeat(1_048_577)}`, status: 413, error: 'payload_too_large' },
-    { name: 'too many', body: `name=x${'&a=1'.repeat(1000)}`, status: 400, error: 'validation_failed' },
-    { name: 'just enough', body: `name=x${'&a=1'.repeat(999)}`, status: 200, gives: { name: 'x' } },
+    {
+      name: 'too many bytes',
+      body: `name=${'x'.repeat(1_048_577)}`,
+      status: 413,
+      error: 'payload_too_large',
+    },
+    {
+      name: 'too many fields',
+      body: `name=x${'&a=1'.repeat(1000)}`,
+      status: 400,
+      error: 'validation_failed',
+    },
+    { name: 'just enough fields', body: `name=x${'&a=1'.repeat(999)}`, status: 200, gives: { name: 'x' } },
     {
       name: 'names of JavaScript',
       body: 'name=x&__proto__=y&constructor=z&__proto__[admin]=1',

@@ -113,7 +113,7 @@ describe('A request under impersonation', () => {
     expect(lines.map(({ method }) => method)).to.deep.equal(['HEAD']);
   });
 
-  it('logs every refusal after authentication', async () => {
+  it('logs every refusal that follows the check of the rate limit', async () => {
     const put = (body: unknown) => server.request('PUT', '/things/t1', { as: 'acting', body });
     expect((await server.request('POST', '/operators', { as: 'acting' })).json.error).to.equal(
       'admin_required',

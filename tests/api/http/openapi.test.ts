@@ -128,7 +128,7 @@ describe('The check of answers against the document', () => {
       answer: ['GET', '/api/v1/things', 400, { error: 'validation_failed' }],
     },
     {
-      name: 'an error code of nobody',
+      name: 'an unknown error code',
       answer: ['GET', '/api/v1/things', 400, { error: 'oops', message: 'x' }],
     },
     { name: 'a body where there is none', answer: ['DELETE', '/api/v1/things/1', 204, {}] },

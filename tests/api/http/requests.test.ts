@@ -114,4 +114,4 @@ const cases: readonly Case[] = [
   },
 ];
 
-describeCases('what is asked', cases);
+describeCases('requests', cases);

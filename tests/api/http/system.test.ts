@@ -22,7 +22,7 @@ describe('Errors', () => {
     });
   }
 
-  it('have statuses of defined error codes only', () => {
+  it('have a status for each defined code and for no other code', () => {
     expect(Object.keys(STATUS_OF).sort()).to.deep.equal([...ERROR_CODES].sort());
   });
 

@@ -286,7 +286,7 @@ describe('Uploads', () => {
     await untilPasses(() => expect([begun, receiving, stored.size, handled]).to.deep.equal([1, 0, 0, 0]));
   });
 
-  it('of a client that disconnects after the file leave nothing stored', async () => {
+  it('of a client that stalls after the file leave nothing stored', async () => {
     const behind = form(file(Buffer.alloc(80_000)), other).subarray(0, 80_300);
     const gone = begin(behind, 'wait');
     await untilPasses(() => expect([...stored.values()]).to.deep.equal([80_000]));

@@ -119,7 +119,7 @@ describe('A replay', () => {
     expect(got.map((one) => one.position)).to.deep.equal(sent.map(({ position }) => position));
   }).timeout(60_000);
 
-  it('is replaced by resync once it and later envelopes exceed 1,000', async () => {
+  it('is followed by a resync in place of later envelopes once it and they exceed 1,000', async () => {
     const { here, writer } = await begin();
     await sendMany(writer, MANY);
     const socket = await slowBob(here);
