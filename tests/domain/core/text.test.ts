@@ -27,7 +27,7 @@ describe('Text', () => {
     }
   });
 
-  it('is storable as a key unless it is one escaped character', () => {
+  it('is storable as a key unless it is one escaped character or `__proto__`', () => {
     for (const key of ['', 'x', "'", 'a"', '\\\\', '\n\n']) expect(isStorableKey(key), key).to.equal(true);
     for (const key of ['"', '\\', '\n', '\u001f', '\ud800', '__proto__']) {
       expect(isStorableKey(key), key).to.equal(false);

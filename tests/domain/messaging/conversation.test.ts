@@ -46,9 +46,9 @@ const facts: MessageFacts = {
 const gone = { ...facts, deletedAt: BEGINNING + 2000 };
 
 describe('A conversation', () => {
-  describe('is started', () => {
+  describe('The start', () => {
     const start = { conversationId: 'c1', dmKey: 'key', participants: ['ann', 'bob'] };
-    it('starts once', () => {
+    it('gives one event', () => {
       given(conversationStream)
         .when((state) => startConversation(state, start))
         .gives({
@@ -89,7 +89,7 @@ describe('A conversation', () => {
         .events();
       expect(event?.at).to.equal(BEGINNING + 10);
     });
-    it('gets the present time when nobody has read', () => {
+    it('gets the present time when the last read is earlier', () => {
       const [event] = given(conversationStream, started, readAt(BEGINNING + 9))
         .when((state, context) => sendMessage(state, message, context), BEGINNING + 50)
         .events();
@@ -128,7 +128,7 @@ describe('A conversation', () => {
         .when((state) => editMessage(state, edit('ann', facts)))
         .isRefused('not_found');
     });
-    it('is refused after its deletion', () => {
+    it('is refused after the deletion of the message', () => {
       given(conversationStream, started, sent)
         .when((state) => editMessage(state, edit('ann', gone)))
         .isRefused('invalid_transition', { state: 'deleted', allowed: [] });

@@ -108,7 +108,7 @@ describe('A tenant', () => {
       .isRefused('not_found');
   });
 
-  it('has an id that fits a stream name and is not the platform’s', () => {
+  it('has an id that fits a stream name and is not the platform’s or a partner’s', () => {
     for (const id of ['a', 'acme_2', `a${'x'.repeat(39)}`, 'partner', 'platforms']) {
       expect(isTenantId(id), id).to.equal(true);
     }

@@ -103,7 +103,7 @@ describe('A webhook delivery', () => {
     expect(state).to.deep.include({ status: 'dead', attempts: 5, dueAt: null, ended: true });
   });
 
-  it('records an attempt once, and ignores late ones', () => {
+  it('ignores every attempt except the awaited one', () => {
     told(scheduled, failed(1)).when(record(1)).givesNothing();
     told(scheduled).when(record(2)).givesNothing();
     told(scheduled, { type: 'DeliveryDropped', data: ids }).when(record(1)).givesNothing();

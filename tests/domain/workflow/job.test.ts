@@ -78,7 +78,7 @@ describe('A job', () => {
     });
   });
 
-  it('is not found without a workflow, and while its record is deleted or being deleted', () => {
+  it('is not found without a record or a workflow, and while its record is being deleted', () => {
     const plain: RecordEvent = {
       type: 'RecordCreated',
       data: { ...base, values: {}, types: {}, schema_revision: 0, created_by: 'ann' },

@@ -105,7 +105,7 @@ describe('A workflow', () => {
     expect(state.exists && isPublished(state)).to.equal(false);
   });
 
-  describe('A workflow that an entity is about to run', () => {
+  describe('that an entity is about to run', () => {
     const announced = (entity_name: string): WorkflowEvent => ({
       type: 'WorkflowUseAnnounced',
       data: { name: 'invoices', entity_name },
@@ -140,7 +140,7 @@ describe('A workflow', () => {
       const many = Array.from({ length: 50 }, () => announced('bill'));
       const { state } = workflow(created, published(1), ...many, announced('note'));
       expect(state).to.deep.include({ usedBy: ['bill', 'note'] });
-      // The announcements are one second apart; those older than ten seconds are dropped.
+      // The announcements are one second apart; those at least ten seconds old are dropped.
       expect(state.exists && state.open.length).to.equal(10);
     });
 
