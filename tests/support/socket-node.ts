@@ -20,7 +20,7 @@ import { type Listening, listen } from './socket.ts';
 
 const tokenOf = (tenantId: string, userId: string): string => `${tenantId}.${userId}`;
 
-const principalOf = (token: string | undefined): UserPrincipal => {
+export const principalOf = (token: string | undefined): UserPrincipal => {
   const [tenantId = '', userId = ''] = (token ?? '').split('.');
   return {
     kind: 'user',
@@ -110,7 +110,7 @@ export const writerOf = (node: TestNode, tenantId: string) => {
 
 export const startSocketNode = async (
   stores: SharedStores = memoryStores(),
-  options: Partial<Pick<SocketServerDeps, 'heartbeatMs' | 'socketLimits'>> = {},
+  options: Partial<Pick<SocketServerDeps, 'authentication' | 'heartbeatMs' | 'socketLimits'>> = {},
 ) => {
   /** Tenants whose keys cannot be read; `hangs` gives no answer at all. */
   const away = new Map<string, 'fails' | 'hangs' | 'damaged'>();
