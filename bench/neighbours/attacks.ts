@@ -283,7 +283,7 @@ export const attacks: readonly Attack[] = [
       for (let nth = 0; nth < 39; nth += 1) {
         const made = await loud.api.call('POST', 'api-tokens', loud.owner, {
           name: `t${nth}`,
-          scopes: ['*'],
+          scopes: ['data:read'],
         });
         const secret = /"token":"([^"]+)"/.exec(made.text)?.[1];
         if (secret !== undefined) tokens.push(secret);
