@@ -174,10 +174,13 @@ const positioned = (send: (request: Request) => Promise<Response>) => {
     const isRead = request.method === 'GET' || request.method === 'HEAD';
     if (isRead && written !== undefined && !request.headers.has(MIN_POSITION))
       request.headers.set(MIN_POSITION, written);
+    const before = written;
     const response = await send(request);
     const position = isRead ? null : response.headers.get('x-event-position');
-    // Answers of concurrent writes come in any order; a later position is greater as text.
-    if (position !== null && (written === undefined || position > written)) written = position;
+    // Of concurrent writes the greater position counts. Otherwise the last does: a restored log has smaller positions.
+    const concurrent = written === before ? undefined : written;
+    if (position !== null)
+      written = concurrent !== undefined && concurrent > position ? concurrent : position;
     return response;
   };
 };

@@ -129,6 +129,10 @@ describe('The client', () => {
     await earlier;
     await client.get(MESSAGES, { params: params() });
     expect(asked).to.equal('0002');
+    // As after a restore of the log.
+    await client.post(MESSAGES, { params: params(), body: { body: 'first' } });
+    await client.get(MESSAGES, { params: params() });
+    expect(asked).to.equal('0001');
   });
 
   it('gives up after the allowed tries, and repeats no DELETE with an unknown effect', async () => {
