@@ -66,7 +66,7 @@ export const entityRoutes = (deps: Deps): Route[] => {
         // The entity of a repeated request may exist and be counted: at the limit, the request would be refused.
         const isRepeat =
           context.priorAttempt !== undefined &&
-          (await deps.schemas.findLatest(tenantId, entity.name)) !== undefined;
+          (await deps.schemas.cached(tenantId, entity.name)) !== undefined;
         if (!isRepeat) {
           const { entities: used } = await usageOf(usage, tenantId);
           checkQuota('entities', rights.plan, { used, added: 1 });

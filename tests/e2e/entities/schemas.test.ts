@@ -147,6 +147,9 @@ describe('Schemas', () => {
       expect((await post([], { name })).status, String(name)).to.equal(400);
     }
     expect((await post([], { icon: 'x' })).status).to.equal(400);
+    const keyed = { headers: { 'idempotency-key': randomName('k') } };
+    const answer = await admin.api.post(ENTITIES, { name: '../x', label: 'L', fields: [] }, keyed);
+    expect([answer.status, answer.error]).to.deep.equal([400, 'validation_failed']);
   });
 
   it('report all references to unknown entities at once', async () => {
