@@ -242,7 +242,7 @@ export class SocketServer {
       const now = await this.#deps.authentication.authenticate(token, 'tenant');
       if (now.kind === 'user' && now.role === principal.role) return;
     } catch (error) {
-      if (!(error instanceof DomainError) || errorAnswer(error).status >= 500) {
+      if (errorAnswer(error).status >= 500) {
         this.#deps.logger.warn({ err: error }, 'the rights of a socket could not be checked again');
         return peer.close(CLOSE.resume, 'the rights cannot be checked now');
       }
