@@ -1,5 +1,5 @@
 import type { SearchQuery } from '../../../application/ports/read-store.ts';
-import { accessOf, type Choice, choose, type Source } from '../field-access.ts';
+import { accessOf, type Choice, choose, type Source, type Span } from '../field-access.ts';
 import { entryName } from '../field-entries.ts';
 import { searchedIndex } from '../searched.ts';
 import { documentsOf, type KnownFields, knownFields } from './field-index.ts';
@@ -172,10 +172,14 @@ function lookupOf(
     segments: sources.flatMap((source) => segmentsOf(source, fields, of) ?? []),
     entries,
     isExact,
-    isDistinct: others.length === 0,
+    isDistinct: others.length === 0 && !(only?.kind === 'range' && mayOverlap(only.spans)),
     of,
   };
 }
+
+/** Spans of texts that differ after the truncation only have the same lower bound. */
+const mayOverlap = (spans: readonly Span[]): boolean =>
+  spans.length > 1 && spans.some(({ low }) => low?.isWider);
 
 /** A plan as text for developers. */
 export function explained(plan: Plan): string {

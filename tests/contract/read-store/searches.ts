@@ -190,6 +190,11 @@ export function searchesOf({ store, harness }: Context, title: string, spec: Col
         expect((await store().ids(generation, { ...base, filter, limit: 9 })).ids).to.deep.equal(found);
         expect(await store().count(generation, { ...base, filter })).to.equal(found.length);
       }
+      const listed = lengths.map((length) => `"${'x'.repeat(length)}"`).join(', ');
+      const filter = parseFilter(`title in [${listed}]`, FIELDS);
+      const { ids } = await store().ids(generation, { ...base, filter, limit: 9 });
+      expect(ids).to.have.members(lengths.map((length) => `r${length}`));
+      expect(await store().count(generation, { ...base, filter })).to.equal(lengths.length);
     });
 
     it('continue a page at a cursor that another filter gave', async () => {
