@@ -105,7 +105,7 @@ export class Invoices extends WithDeps<{
         ? this.deps.issuing.attempt(one, isFirst, this.#stopping.signal)
         : this.deps.issuing.running(one));
     }
-    const { state, position } = await this.#stream(one).execute(context, () => []);
+    const { state, position } = await this.#stream(one).refresh();
     const invoice = await this.#invoice(one, state);
     if (invoice.state === 'generated' || invoice.state === 'void') {
       if (position !== undefined) this.deps.wrote(position);

@@ -170,7 +170,7 @@ export abstract class RowOperation<Params extends OpParams = OpParams> extends W
     if (!isUuid(recordId)) return false;
     const { events } = await this.deps.streams
       .of(recordStream, this.run.tenantId, recordId)
-      .execute(this.contextOf(recordId), () => []);
+      .outcomeOf(this.contextOf(recordId));
     return events.length > 0;
   }
 

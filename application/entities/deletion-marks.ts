@@ -62,7 +62,7 @@ export class DeletionMarks extends WithDeps<{
         written.set(id, await this.deps.links.settle(tenantId, id, state.pending, cause));
       }
       if (written.size === 0) break;
-      last = latest(last, await this.#positionOf(tenantId, [...written.keys()], cause));
+      last = latest(last, await this.#positionOf(tenantId, [...written.keys()]));
       await this.deps.finder.readTo(tenantId, last);
       const next: string[] = [];
       for (const [targetId, alsoThese] of written) {
@@ -135,10 +135,10 @@ export class DeletionMarks extends WithDeps<{
   }
 
   /** The last position of the streams; the read model must fold up to it. */
-  async #positionOf(tenantId: string, ids: readonly string[], cause: Cause): Promise<Position | undefined> {
+  async #positionOf(tenantId: string, ids: readonly string[]): Promise<Position | undefined> {
     let last: Position | undefined;
     for (const id of ids) {
-      const { position } = await this.deps.links.on(tenantId, id, cause, () => []);
+      const { position } = await this.deps.links.read(tenantId, id);
       last = latest(last, position);
     }
     return last;

@@ -102,7 +102,7 @@ export class Deletions extends WithDeps<{
   /** Completes the attempt that marked a record; the record is then deleted, or the mark is removed. */
   async follow(tenantId: string, id: string, attempt: Attempt, cause: Cause): Promise<void> {
     await this.resume(tenantId, attempt, cause);
-    const { state: root, position } = await this.deps.links.on(tenantId, attempt.rootId, cause, () => []);
+    const { state: root, position } = await this.deps.links.read(tenantId, attempt.rootId);
     if (!isPartOf(root, attempt)) {
       await this.deps.links.on(tenantId, id, cause, (state) => abandonDeletion(state, attempt.deletionId));
     } else if (root.status === 'deleted') await this.finish(tenantId, id, attempt, cause, position);

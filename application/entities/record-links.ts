@@ -15,6 +15,7 @@ import {
 } from '../../domain/entities/record.ts';
 import type { Link, LinkFacts } from '../../domain/entities/record-values.ts';
 import { uuidFromName } from '../core/commands/request-context.ts';
+import type { StreamState } from '../core/commands/stream-states.ts';
 import type { Streams } from '../core/commands/streams.ts';
 import type { Cause } from '../core/events/event-codec.ts';
 import { WithDeps } from '../core/with-deps.ts';
@@ -40,9 +41,14 @@ export class RecordLinks extends WithDeps<{
   readonly directory: Directory;
   readonly ids: Ids;
 }> {
+  /** The record's state as stored now, with the position of its last event. */
+  read(tenantId: string, recordId: string): Promise<StreamState<RecordState>> {
+    return this.deps.streams.of(recordStream, tenantId, recordId).refresh();
+  }
+
   /** The record's state as stored now. */
   async fresh(tenantId: string, recordId: string): Promise<RecordState> {
-    return (await this.deps.streams.of(recordStream, tenantId, recordId).refresh()).state;
+    return (await this.read(tenantId, recordId)).state;
   }
 
   /** The cached state, which may be behind another process. */

@@ -58,7 +58,7 @@ export class Identity extends WithDeps<{
     const known = await directory.user(tenantId, id);
     // A repeated request for a forgotten person must not claim the e-mail again.
     if (known?.forgotten !== undefined) {
-      const { position } = await streams.of(userStream, tenantId, id).execute({ cause }, () => []);
+      const { position } = await streams.of(userStream, tenantId, id).refresh();
       return { user: await this.view(known), position };
     }
     const email = this.#emailClaim(tenantId, user.email, id, cause);

@@ -179,7 +179,7 @@ export class Entries extends WithDeps<{
     context: RequestContext,
   ): Promise<Outcome<Entry, EntryEvent> | undefined> {
     if (context.priorAttempt === undefined) return undefined;
-    const outcome = await this.#stream(tenantId, entryId).execute(context, () => []);
+    const outcome = await this.#stream(tenantId, entryId).outcomeOf(context);
     return outcome.events.some(holdsDraft) ? outcome : undefined;
   }
 

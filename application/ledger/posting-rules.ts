@@ -111,7 +111,7 @@ export class PostingRules extends WithDeps<{
    * @throws `not_found`
    */
   async retry(tenantId: string, id: string, context: RequestContext): Promise<FailureOutcome> {
-    const known = await this.#failure(tenantId, id).execute(context, () => []);
+    const known = await this.#failure(tenantId, id).outcomeOf(context);
     const failure = failureOf(known.state);
     // The failure is resolved, or an earlier try of the same request recorded its outcome.
     if (failure.resolvedAt !== undefined || known.events.length > 0) {
@@ -154,7 +154,7 @@ export class PostingRules extends WithDeps<{
   /** The outcome of an earlier try of the same keyed request, without later changes. */
   async #earlier(tenantId: string, context: RequestContext, id: string): Promise<WrittenRule | undefined> {
     if (context.priorAttempt === undefined) return undefined;
-    const outcome = await this.#rules(tenantId).execute(context, () => []);
+    const outcome = await this.#rules(tenantId).outcomeOf(context);
     return outcome.events.length === 0 ? undefined : ruleIn(outcome, id);
   }
 

@@ -87,6 +87,14 @@ export class Stream<S, E extends StreamEvent> {
       ? this.#commands.execute({ ...on, decide: decision })
       : this.#commands.execute({ ...on, ...decision });
   }
+
+  /**
+   * The outcome of an earlier try of the same cause (`priorAttempt`); the present state without events if none has
+   * appended. Writes nothing. @throws {StoreUnavailable}
+   */
+  outcomeOf(context: CommandContext): Promise<Outcome<S, E>> {
+    return this.execute(context, () => []);
+  }
 }
 
 /** Gives use cases their streams: the only way to load state and to write. */
