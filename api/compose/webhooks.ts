@@ -3,18 +3,18 @@ import { randomNumber } from '../../application/core/runtime/random.ts';
 import { pause } from '../../application/core/runtime/timers.ts';
 import type { LeaseOptions } from '../../application/core/subscriptions/lease.ts';
 import type { OutboundHttp } from '../../application/ports/outbound-http.ts';
+import { deadLetterCounter } from '../../application/webhooks/dead-letter-counter.ts';
 import { DeliveryAttempts } from '../../application/webhooks/delivery-attempts.ts';
 import { DeliveryBatches } from '../../application/webhooks/delivery-batches.ts';
 import { runWebhookDispatcher } from '../../application/webhooks/dispatcher.ts';
 import type { PendingDeliveries } from '../../application/webhooks/endpoint-queue.ts';
-import { type DeadLetterLog, WebhookDeliveries } from '../../application/webhooks/webhook-deliveries.ts';
-import { webhookFanOut } from '../../application/webhooks/webhook-fan-out.ts';
 import {
-  deadLetterCounter,
+  type DeadLetterLog,
   deadLetterReplayer,
-  webhookSecretEraser,
-} from '../../application/webhooks/webhook-subscribers.ts';
-import { Webhooks } from '../../application/webhooks/webhooks.ts';
+  WebhookDeliveries,
+} from '../../application/webhooks/webhook-deliveries.ts';
+import { webhookFanOut } from '../../application/webhooks/webhook-fan-out.ts';
+import { Webhooks, webhookSecretEraser } from '../../application/webhooks/webhooks.ts';
 import { newWebhookSecret } from '../../infrastructure/webhook-secret.ts';
 import {
   deadLettersOf,

@@ -18,8 +18,9 @@ import type { Records } from '../entities/records.ts';
 import type { Schemas } from '../entities/schemas.ts';
 import type { Ids } from '../ports/clock.ts';
 import type { Jobs } from '../workflow/jobs.ts';
+import { NO_CASCADE, type Referrers } from './cascades.ts';
 import { bytesOf, chunked } from './chunking.ts';
-import { DeletionPlan, NO_CASCADE, type Referrers } from './deletions.ts';
+import { DeletionPlan } from './deletion-plan.ts';
 import { type Asked, type DryRun, dryRun, sampleOf } from './dry-run.ts';
 import { stateOf } from './row.ts';
 

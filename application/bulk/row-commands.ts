@@ -10,7 +10,7 @@ import { isUuid } from '../../domain/core/text.ts';
 import { type LiveRecord, type RecordState, recordStream } from '../../domain/entities/record.ts';
 import type { StreamState } from '../core/commands/stream-states.ts';
 import type { Position } from '../ports/event-store.ts';
-import { deletionPrefix, isDeletionOf } from './deletions.ts';
+import { deletionPrefix, isDeletionOf } from './cascades.ts';
 import {
   errored,
   expectedVersion,

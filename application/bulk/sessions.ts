@@ -21,10 +21,10 @@ import type { Schemas } from '../entities/schemas.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { EventStore } from '../ports/event-store.ts';
 import { specsOf } from '../workflow/workflow-uses.ts';
-import type { BulkRunner } from './commit.ts';
 import { readErrors } from './frozen-rows.ts';
 import type { BulkPreviews, Shown } from './preview.ts';
 import type { SelectedBy } from './row.ts';
+import type { BulkRunner } from './runner.ts';
 
 export interface RecordSelector {
   /** Ids of the records that a filter selects, newest first. */

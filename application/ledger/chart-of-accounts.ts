@@ -1,12 +1,13 @@
 import { notFound } from '../../domain/core/errors.ts';
 import {
   type Account,
+  accountOf,
+  accountsIn,
   type ChangeAccount,
   changeAccount,
   type OpenAccount,
   openAccount,
 } from '../../domain/ledger/account.ts';
-import { accountOf, accountsIn } from '../../domain/ledger/chart.ts';
 import {
   JOURNAL_ID,
   type Journal,

@@ -23,6 +23,7 @@ import type { RequestContext } from '../core/commands/request-context.ts';
 import type { Streams } from '../core/commands/streams.ts';
 import { dataOf, type EventCodec, type LoggedEvent } from '../core/events/event-codec.ts';
 import { systemCauseOf } from '../core/subscriptions/caused-by.ts';
+import type { Subscriber } from '../core/subscriptions/subscriber.ts';
 import { WithDeps } from '../core/with-deps.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { EventStore, Position } from '../ports/event-store.ts';
@@ -192,3 +193,13 @@ const attemptOf = (event: LoggedEvent): PastAttempt | undefined => {
     error: (refused ?? failed)?.error ?? null,
   };
 };
+
+/** Requests replays of the deliveries in a dead-letter log; continues after a crash. */
+export const deadLetterReplayer = (deps: { readonly webhookDeliveries: WebhookDeliveries }): Subscriber => ({
+  name: 'webhook-dead-letter-replayer',
+  types: [WebhookDeadLettersReplayed.type],
+  handle: async (event) => {
+    const asked = dataOf(WebhookDeadLettersReplayed, event);
+    if (asked !== undefined) await deps.webhookDeliveries.replayEach(event, asked);
+  },
+});

@@ -2,8 +2,7 @@ import { z } from 'zod';
 import { DomainError, ERROR_CODES } from '../core/errors.ts';
 import { decided, defineEvent, type EventOf } from '../core/event.ts';
 import { folded, type StreamType } from '../core/stream-type.ts';
-import { accountEvents, type Chart, withChanged, withOpened } from './account.ts';
-import { accountOf, withAccount } from './chart.ts';
+import { accountEvents, accountOf, type Chart, withAccount, withChanged, withOpened } from './account.ts';
 import { type Line, type PostedLine, postedLine, source } from './content.ts';
 import type { PostingAttempt } from './entry.ts';
 

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { deletionPrefix } from '../../application/bulk/deletions.ts';
+import { deletionPrefix } from '../../application/bulk/cascades.ts';
 import { dataOf } from '../../application/core/events/event-codec.ts';
 import { BulkCommitted } from '../../domain/bulk/session-events.ts';
 import { RecordDeleted, RecordUpdated } from '../../domain/entities/record.ts';

@@ -6,11 +6,11 @@ import {
   ACCOUNT_CODE,
   ACCOUNT_TYPES,
   type Account,
+  accountOf,
   type Chart,
   EXISTING_CODE,
   MAX_NAME_BYTES,
 } from '../../../domain/ledger/account.ts';
-import { accountOf } from '../../../domain/ledger/chart.ts';
 import { MAX_LINES, MIN_LINES } from '../../../domain/ledger/content.ts';
 import { isDay } from '../../../domain/ledger/dates.ts';
 import type { Draft } from '../../../domain/ledger/entry.ts';

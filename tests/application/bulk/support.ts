@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
-import { BulkRunner, type RunnerOptions } from '../../../application/bulk/commit.ts';
-import type { Referrers } from '../../../application/bulk/deletions.ts';
+import type { Referrers } from '../../../application/bulk/cascades.ts';
 import { BulkPreviews } from '../../../application/bulk/preview.ts';
 import type { CommitRun } from '../../../application/bulk/row.ts';
 import { operationOf } from '../../../application/bulk/row-loop.ts';
+import { BulkRunner, type RunnerOptions } from '../../../application/bulk/runner.ts';
 import { BackgroundScheduler } from '../../../application/core/concurrency/background-scheduler.ts';
 import type { EventStore } from '../../../application/ports/event-store.ts';
 import type { ReadStore } from '../../../application/ports/read-store.ts';

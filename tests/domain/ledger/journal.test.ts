@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import type { AccountType } from '../../../domain/ledger/account.ts';
-import { accountOf, accountsIn, countOf } from '../../../domain/ledger/chart.ts';
+import { accountOf, accountsIn, countOf } from '../../../domain/ledger/account.ts';
 import { type Content, namedLines } from '../../../domain/ledger/content.ts';
 import {
   answerTo,

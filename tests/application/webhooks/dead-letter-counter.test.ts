@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import { uuidFromName } from '../../../application/core/commands/request-context.ts';
 import { runSubscriber, type Subscriber } from '../../../application/core/subscriptions/subscriber.ts';
-import { deadLetterCounter } from '../../../application/webhooks/webhook-subscribers.ts';
+import { deadLetterCounter } from '../../../application/webhooks/dead-letter-counter.ts';
 import { type DeliveryEvent, deliveryStream } from '../../../domain/webhooks/delivery.ts';
 import { SUBSCRIPTIONS, subscriptionsStream } from '../../../domain/webhooks/subscription.ts';
 import { openSqliteReadStore } from '../../../infrastructure/read-store/sqlite/store.ts';

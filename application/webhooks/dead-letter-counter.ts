@@ -5,18 +5,13 @@ import {
   type Subscriptions,
   subscriptionIn,
   subscriptionsStream,
-  WebhookDeadLettersReplayed,
-  WebhookDeleted,
 } from '../../domain/webhooks/subscription.ts';
 import type { Streams } from '../core/commands/streams.ts';
 import { dataOf, type LoggedEvent } from '../core/events/event-codec.ts';
 import { parseStreamName } from '../core/events/stream-name.ts';
-import { webhookKeyId } from '../core/privacy/key-ids.ts';
-import type { KeyRing } from '../core/privacy/key-ring.ts';
 import { systemCauseOf } from '../core/subscriptions/caused-by.ts';
 import type { Subscriber } from '../core/subscriptions/subscriber.ts';
 import type { StoredEvent } from '../ports/event-store.ts';
-import type { WebhookDeliveries } from './webhook-deliveries.ts';
 
 /**
  * Counts dead letters in log order; the tenth pauses the subscription (specification, Webhook subscription). Each count
@@ -80,23 +75,3 @@ export const deadLetterCounter = (deps: { readonly streams: Streams }): Subscrib
     },
   };
 };
-
-/** Requests replays of the deliveries in a dead-letter log; continues after a crash. */
-export const deadLetterReplayer = (deps: { readonly webhookDeliveries: WebhookDeliveries }): Subscriber => ({
-  name: 'webhook-dead-letter-replayer',
-  types: [WebhookDeadLettersReplayed.type],
-  handle: async (event) => {
-    const asked = dataOf(WebhookDeadLettersReplayed, event);
-    if (asked !== undefined) await deps.webhookDeliveries.replayEach(event, asked);
-  },
-});
-
-/** Destroys the secrets of deleted subscriptions, in case the request crashed before it destroyed them. */
-export const webhookSecretEraser = (deps: { readonly keys: KeyRing }): Subscriber => ({
-  name: 'webhook-secret-eraser',
-  types: [WebhookDeleted.type],
-  handle: async (event) => {
-    const deleted = dataOf(WebhookDeleted, event);
-    if (deleted !== undefined) await deps.keys.destroy(webhookKeyId(event.tenantId, deleted.subscription_id));
-  },
-});

@@ -1,32 +1,9 @@
 import type { Cascade } from '../../domain/bulk/session-events.ts';
 import { keysPointingTo } from '../../domain/entities/deletion.ts';
-import {
-  RecordDeleted,
-  type RecordState,
-  RecordUpdated,
-  recordStream,
-} from '../../domain/entities/record.ts';
-import { dataOf, type EventCodec } from '../core/events/event-codec.ts';
-import { tenantPrefix } from '../core/events/stream-name.ts';
+import type { RecordState } from '../../domain/entities/record.ts';
 import { WithDeps } from '../core/with-deps.ts';
 import type { Blocker } from '../entities/deletion-marks.ts';
-import type { EventStore } from '../ports/event-store.ts';
-import type { CommitRun } from './row.ts';
-
-export const NO_CASCADE: Cascade = { by_entity: [], total: 0 };
-
-export interface Referrers {
-  /** Whether any entity has a reference field whose target is this entity. */
-  canPointTo(tenantId: string, entityName: string): Promise<boolean>;
-  /** Records that refer to a record. */
-  of(tenantId: string, recordId: string): AsyncIterable<{ readonly id: string }>;
-}
-
-/** Prefix of the ids of a session's deletions: a record's deletion id shows which session deleted the record. */
-export const deletionPrefix = (sessionId: string): string => `bulk:${sessionId}:`;
-
-export const isDeletionOf = (sessionId: string, deletionId: string): boolean =>
-  deletionId.startsWith(deletionPrefix(sessionId));
+import { cascadeOf } from './cascades.ts';
 
 /** A record to delete, the records that its deletion would delete or clear, and the records that prevent it. */
 interface Candidate {
@@ -147,65 +124,3 @@ export class DeletionPlan extends WithDeps<PlanFacts> {
     }
   }
 }
-
-const PAGE = 1000;
-
-/**
- * Counts the records outside the session's rows that the session deleted, and the records in which it cleared
- * references; undefined if the operation is no deletion. Reads the log, so that the number of runs does not matter.
- */
-export const countCascade = async (
-  deps: { readonly events: EventStore; readonly codec: EventCodec; readonly referrers: Referrers },
-  { opParams, tenantId, sessionId, entityName, since }: CommitRun,
-  rows: readonly string[],
-): Promise<Cascade | undefined> => {
-  if (opParams.kind !== 'delete') return undefined;
-  if (!(await deps.referrers.canPointTo(tenantId, entityName))) return NO_CASCADE;
-  const filter = {
-    streamPrefix: `${tenantPrefix(tenantId)}${recordStream.category}-`,
-    types: [RecordDeleted.type, RecordUpdated.type],
-  };
-  /** Entity names by record id. */
-  const deleted = new Map<string, string>();
-  /** Records in which any deletion cleared a reference; `by` is the deleted record to which the reference pointed. */
-  const clears: { readonly id: string; readonly name: string; readonly by: string }[] = [];
-  for (let from = since; ; ) {
-    const page = await deps.events.readAll({ from, filter, limit: PAGE });
-    for (const stored of page) {
-      const event = deps.codec.decodeOnce(stored);
-      const gone = dataOf(RecordDeleted, event);
-      if (gone !== undefined && isDeletionOf(sessionId, gone.deletion_id)) {
-        deleted.set(gone.record_id, gone.entity_name);
-      }
-      const updated = dataOf(RecordUpdated, event);
-      if (updated?.cleared_by !== undefined) {
-        const { record_id: id, entity_name: name, cleared_by: by } = updated;
-        clears.push({ id, name, by });
-      }
-    }
-    const last = page.at(-1);
-    if (last === undefined || page.length < PAGE) break;
-    from = last.position;
-  }
-  const cleared = new Map(clears.filter(({ by }) => deleted.has(by)).map(({ id, name }) => [id, name]));
-  return cascadeOf(deleted, cleared, new Set(rows));
-};
-
-/** `deleted` and `cleared` hold entity names by record id. */
-const cascadeOf = (
-  deleted: ReadonlyMap<string, string>,
-  cleared: ReadonlyMap<string, string>,
-  selected: ReadonlySet<string>,
-): Cascade => {
-  const beside = [...deleted].filter(([id]) => !selected.has(id));
-  const kept = [...cleared].filter(([id]) => !deleted.has(id));
-  const counted = (records: typeof beside, action: 'delete' | 'clear') => {
-    const counts = new Map<string, number>();
-    for (const [, name] of records) counts.set(name, (counts.get(name) ?? 0) + 1);
-    return [...counts].map(([entity_name, count]) => ({ entity_name, action, count }));
-  };
-  const by_entity = [...counted(beside, 'delete'), ...counted(kept, 'clear')].toSorted((a, b) =>
-    a.entity_name < b.entity_name ? -1 : a.entity_name > b.entity_name ? 1 : 0,
-  );
-  return { by_entity, total: by_entity.reduce((sum, { count }) => sum + count, 0) };
-};
