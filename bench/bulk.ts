@@ -16,7 +16,7 @@ const TIMES_IDLE = 3;
 const ABOVE_IDLE_MS = 25;
 
 const ROUNDS = 3;
-/** Timeout of a preview of 100,000 rows. */
+/** Timeout of each request of an edit; a preview of 100,000 rows takes longest. */
 const PREVIEW_MS = 120_000;
 const APPENDERS = 64;
 const ENTITY = 'thing';
@@ -36,7 +36,7 @@ export const benchBulk = (scale: number): Promise<Line[]> =>
   inFolder(async (folder) => {
     const sizes = { many: scaled(MANY, scale, FEW / 5), few: scaled(FEW, scale, FEW / 10), other: 100 };
     const known = await makeRecords(folder, sizes);
-    // Each tenant's edit runs in its own process, so that the peaks are separate.
+    // Each of these two edits runs in its own process, so that the peaks are separate.
     const few = await inPlatform(folder, async (bench) => bench.edited('few').then(() => bench.peak()));
     const many = await inPlatform(folder, async (bench) => bench.edited('many').then(() => bench.peak()));
     const memory: Line = {

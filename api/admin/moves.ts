@@ -9,7 +9,10 @@ import { existingData, silentLogger } from './data-checks.ts';
 
 const folder = z.string().min(1);
 
-/** The folder of the keys; undefined when keys stay in a key store that the old and the new stores share. */
+/**
+ * The folder of the keys; undefined when keys stay in a key store that the old and the new stores share.
+ * @throws {Refusal} unless exactly one of folder and `stay` is given
+ */
 const keyFolder = (name: string, given: string | undefined, stay: boolean): string | undefined => {
   if ((given !== undefined) !== stay) return given;
   throw new Refusal(`Either --${name} <folder> or --keys-stay is needed.`, 2);

@@ -15,7 +15,7 @@ import { openStores, type Stores } from '../../infrastructure/stores.ts';
 import { watchEventLoop } from '../event-loop.ts';
 import { threadedSearch } from '../threads/retrieval.ts';
 
-/** The adapters that reach outside the process; the simulation replaces them (decision 58). */
+/** Adapters of stores, networks, threads and the event loop, which the simulation replaces (decision 58). */
 export interface Adapters {
   /** @param opened opens a store, and retries while its server is unavailable */
   readonly openStores: (

@@ -78,7 +78,10 @@ const endpointsOf = (deps: HttpDeps): Router<Endpoint> => {
   return router;
 };
 
-/** Splits a request target into path and query: a path, or a URL as sent to proxies. Any other target has no route. */
+/**
+ * Splits a request target into path and query. Accepts a path or, as proxies receive it, a whole URL; the path of any
+ * other target has no route.
+ */
 const locate = (url: string): { path: string; search: string } => {
   if (!url.startsWith('/')) {
     const parsed = URL.parse(url);
@@ -126,7 +129,7 @@ export const createHttpApp = (deps: HttpDeps): Express => {
     metrics.refused(answer);
     if (answer.status >= 500) {
       const fields = { ...factsOf(exchange, endpoint), status: answer.status };
-      // A search that takes too long is an error of the caller, not of the server.
+      // A search that took or waited too long, or found too many waiting, is no fault of the server.
       if (error instanceof SearchGivenUp)
         logger.warn({ ...fields, reason: error.message }, 'search given up');
       else logger.error({ ...fields, err: error }, 'request failed');

@@ -24,10 +24,11 @@ interface Deps {
 const MAIN = 'main';
 
 /**
- * Decides that a person stops being an admin, before the user's stream changes.
+ * Withdraws a person's admin rights, before the user's stream changes; writes nothing for a person who is no active
+ * admin, for the caller, and for rights that are already withdrawn.
  * @param by id of the caller
  * @returns the `adminSince` of the person's last withdrawal; undefined if the person never had one
- * @throws `conflict` when the caller is no longer an admin
+ * @throws `conflict` when there are rights to withdraw and the caller is no longer an admin
  */
 export const withdrawRights = async (
   { streams, directory }: Deps,
@@ -48,8 +49,8 @@ export const withdrawRights = async (
 };
 
 /**
- * Demotes, deactivates or forgets admins whose rights were withdrawn, if the request crashed after the append to the
- * stream of admins and before the append to the user's stream.
+ * Demotes, deactivates or forgets admins whose rights were withdrawn, unless the request has already changed the user's
+ * stream. Completes requests that ended in between, for example in a crash.
  */
 export const adminWithdrawal = (
   deps: Deps & { readonly keys: KeyRing; readonly emailHash: (email: string) => string },

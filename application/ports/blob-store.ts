@@ -31,8 +31,8 @@ interface OpenBlob {
 /** Bytes of uploaded files; a blob is written once. Methods throw `StoreUnavailable` when the store does not answer. */
 export interface BlobStore {
   /**
-   * Stores a stream; resolves when all bytes are on disk. After an error of the source or the store no blob exists;
-   * bytes that could not be removed are left to {@link tidy}.
+   * Stores a stream; resolves when all bytes are on disk. After an error of the source no blob exists, after an error
+   * of the store it may exist; bytes that could not be removed are left to {@link tidy}.
    */
   put(ref: BlobRef, source: Readable): Promise<StoredBlob>;
   /** Gives a blob another id in the same tenant, replacing a blob of that id. Resolves when the change is on disk. */

@@ -87,7 +87,7 @@ export class EndpointWorker {
     return dueAt === Number.POSITIVE_INFINITY ? undefined : dueAt;
   }
 
-  /** Wakes the worker: its deliveries changed at this position. */
+  /** Wakes the worker after a change of its deliveries, subscription or tenant. @param position of the change */
   wake(position?: Position): void {
     this.#changes += 1;
     this.#signal(position);
@@ -165,7 +165,7 @@ export class EndpointWorker {
     return this.#freeSlot();
   }
 
-  /** Starts attempts as slots become free. @returns false when the page must be read again */
+  /** Starts attempts as slots become free. @returns false when stopped, or when the page must be read again */
   async #startAll(due: readonly Due[]): Promise<boolean> {
     const changes = this.#changes;
     const ids = due.map(({ id }) => id);
@@ -241,7 +241,7 @@ export class EndpointWorker {
           { err: error, tenant_id: tenantId, delivery_id: id },
           'an attempt failed because of an error in the server',
         );
-        // An ordered queue waits while the store is unavailable, but skips a delivery that can never be sent.
+        // An ordered queue repeats the delivery while the store is unavailable; after another error it starts the next.
         if (ordered && error instanceof StoreUnavailable) this.#isStale = true;
         await sleep(1000, this.#calls);
       }

@@ -1,6 +1,7 @@
 import { createServer } from 'node:http';
 
 /** Receives traces by OTLP over HTTP and drops them. A GET answers the number of spans received. */
+
 const SPAN = '"spanId"';
 let spans = 0;
 

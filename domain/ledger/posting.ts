@@ -89,7 +89,7 @@ export const startPostingNew = (
   return [...drafted, ...startPosting(posted, { ...attempt, discardsIfRefused: true })];
 };
 
-/** Discards a draft that no user asked for, when the journal would refuse it. */
+/** Discards a draft that the journal would refuse and no user asked for; no events if there is no draft. */
 export const discardRefusedDraft = (state: Entry): readonly EntryEvent[] =>
   state.status === 'draft' ? [refusedDraftDiscarded(state.id)] : [];
 
@@ -117,7 +117,7 @@ export const reverseEntry = (
   return decided(EntryReversalStarted, { ...attempt, mirror_id: mirrorId, date, memo });
 };
 
-/** Appends the first event of the mirror's stream. */
+/** The first event of the mirror's stream; no events if the stream has one. */
 export const prepareMirror = (
   mirror: Entry,
   { id, mirror: { id: mirrorId } }: EntryInReversal,

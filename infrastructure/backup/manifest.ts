@@ -58,7 +58,7 @@ const isWhole = ({ kind, files }: Manifest): boolean => {
   );
 };
 
-/** A backup that cannot be made or used. The message is one sentence. */
+/** A backup that cannot be made or used. The message tells the operator why. */
 export class BackupError extends Error {
   override readonly name = 'BackupError';
 }

@@ -28,7 +28,7 @@ const request = z.object({
 export interface OtlpReceiver {
   readonly url: string;
   readonly spans: readonly ReceivedSpan[];
-  /** Texts of all requests. */
+  /** Bodies of the requests to `/v1/traces`. */
   readonly texts: readonly string[];
   readonly headers: readonly IncomingHttpHeaders[];
   /** Attributes of the service. */

@@ -3,7 +3,7 @@ import { type Read, useRead } from './reads.ts';
 
 export type Person = components['schemas']['User'];
 
-/** Maximum of people that are read; others are shown by id. */
+/** Maximum number of people that are read; others are shown by id and cannot be chosen. */
 const MOST = 2000;
 
 /** The people of the tenant, for names and choices. */

@@ -13,7 +13,10 @@ interface LiveSourceDeps {
   /** Events after a position; fewer than `limit` at the end of the log. */
   readonly page: (after: Position, limit: number) => Promise<readonly StoredEvent[]>;
   readonly logger?: Logger | undefined;
-  /** First pause after a lost connection (ms). Each later pause doubles, up to 50 times the first. Default 100. */
+  /**
+   * Pause (ms) after a lost connection, doubled after each further failure up to 50 times, then shortened at random by
+   * up to half. Default 100.
+   */
   readonly retryMs?: number | undefined;
 }
 

@@ -11,8 +11,8 @@ export interface Sql {
 }
 
 /**
- * A filter as a condition over `id` and `s`: 0 or 1, never NULL, so that NOT works as in memory. Extracted values
- * compare by bytes (SQLite's binary collation); JSON's booleans are 0 and 1.
+ * A filter as a condition over the columns `id` and `s` (the searched fields, JSONB): 0 or 1, never NULL, so that NOT
+ * works as in memory. Texts compare by bytes (SQLite's binary collation), booleans as 0 and 1.
  * @param now ms since 1970
  */
 export function filterSql(filter: Filter, now: number): Sql {
@@ -52,7 +52,7 @@ export function filterSql(filter: Filter, now: number): Sql {
     case 'startsWith':
       return around(filter.field, (field) => `ifnull(instr(${field}, ?) = 1, 0)`, [filter.text]);
     case 'endsWith':
-      // Compares bytes, which never splits a character in UTF-8.
+      // Compares the last bytes: in UTF-8 they are equal only if whole characters are equal.
       return around(
         filter.field,
         (field) => `ifnull(substr(CAST(${field} AS BLOB), -?) = CAST(? AS BLOB), 0)`,

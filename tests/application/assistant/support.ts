@@ -9,7 +9,7 @@ export interface TestEmbedder extends Embedder {
   available: boolean;
 }
 
-/** Embeds by words: texts with common words have similar vectors. */
+/** Embeds by words: texts that share words have similar vectors. */
 export const testEmbedder = (model = 'words/1'): TestEmbedder => {
   const embedded: string[] = [];
   const vectorOf = (text: string): Float32Array => {

@@ -6,7 +6,7 @@ import { PORTAL } from '../../support/partners.ts';
 import type { Server } from '../../support/server.ts';
 import { say, type TestTenant, talk, type World } from '../../support/world.ts';
 
-/** Partners and customers with billed usage. */
+/** Support of invoice tests: schemas of answers, customers with usage, prices and invoices. */
 
 export const RATE_CARD = `${PORTAL}/billing/rate-card`;
 export const INVOICES = `${PORTAL}/billing/invoices`;

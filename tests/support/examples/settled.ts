@@ -1,4 +1,4 @@
-/** Replacements for values that differ from run to run: keys, hashes, times and positions. */
+/** Replacements for values that differ from run to run: tokens, hashes, keys, signatures, positions and times. */
 const CHANCE: readonly (readonly [RegExp, string])[] = [
   [/\beyJ[\w-]+\.[\w-]+\.[\w-]+/g, 'xxxxxxxx'],
   [/\b[0-9a-f]{64}\b/g, '0'.repeat(64)],

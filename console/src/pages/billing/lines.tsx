@@ -14,7 +14,7 @@ interface LinesProps {
   readonly currency: string;
   readonly lines: readonly Line[];
   readonly totals: Totals;
-  /** Path of the page that the totals link to, where they are compared with other figures. */
+  /** Path that totals and margin link to: of a statement the reconciliation, of an invoice the statement. */
   readonly totalsTo: string;
   /** Whether the texts of the invoice are shown. */
   readonly texts?: boolean;

@@ -62,7 +62,7 @@ export const databaseAttacks = (at: AttackedLog): void => {
   });
 };
 
-/** Attacks that change other parts of the file, tried only on the smaller log. */
+/** Further attacks on the log’s file, tried only on the smaller log. */
 export const moreDatabaseAttacks = (at: AttackedLog): void => {
   const { EVENTS, against, checked, inDatabase, verdictOf, victim } = at;
 
@@ -106,7 +106,7 @@ export const moreDatabaseAttacks = (at: AttackedLog): void => {
       expectFault(await checked(to, JSON.stringify(at.proof.head)), { kind: 'root_mismatch' });
     });
 
-    it('shows that ends of streams were removed in the middle of the log', async () => {
+    it('shows that the end of a stream was removed in the middle of the log', async () => {
       const { stream } = victim('conversation');
       const to = await inDatabase((db) => {
         db.prepare(
@@ -175,7 +175,7 @@ export const moreDatabaseAttacks = (at: AttackedLog): void => {
       const { stream } = victim('email');
       const to = await inDatabase((db) => insert(db, following(db, stream), freedPlace(db)));
       const verdict = await checked(to);
-      // The event lies before the stream’s last events, so that its revision is wrong, or after them.
+      // The kind of fault depends on whether the freed position is before or after the stream’s last events.
       expect(verdict.verified).to.equal(false);
       expect(verdict.fault?.stream).to.equal(stream);
     });
