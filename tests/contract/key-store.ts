@@ -101,7 +101,7 @@ export function keyStoreContract(name: string, start: () => Promise<KeyStoreHarn
       expect(listed.get(gone.id)).to.equal('destroyed');
     });
 
-    it('replaces a row by another, once', async () => {
+    it('replaces a wrapped key only while the row holds the expected one', async () => {
       const [key, other] = [newKey(), newKey()];
       await store.put([key, other]);
       const next = newKey().wrapped;

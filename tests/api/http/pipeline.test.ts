@@ -66,7 +66,7 @@ describe('The pipeline of a request', () => {
     }
   });
 
-  it('sends the position, the link and a clamped limit', async () => {
+  it('sends position, location and next link, and clamps the limit for the handler', async () => {
     const list = await server.request('GET', '/api/v1/things?limit=900&state=a%20b&cursor=old', {
       as: 'admin',
     });
@@ -154,7 +154,7 @@ describe('The pipeline of a request', () => {
     expect(json).to.deep.equal({ error: 'assistant_not_entitled', message: 'Not part of the plan.' });
   });
 
-  it('never repeats input in an error', async () => {
+  it('repeats no value of a body that the schema refuses, nor a refused credential', async () => {
     const body = { title: 5, token: 'hush', lines: [{ debit: 'hush' }] };
     const { text } = await server.request('POST', '/api/v1/things?dry=hush', { as: 'admin', body });
     expect(text).not.to.contain('hush');

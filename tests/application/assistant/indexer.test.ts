@@ -199,7 +199,7 @@ describe('the indexer', () => {
     expect(await withVectors()).to.deep.equal(['a']);
   });
 
-  it('continues after a failed store or source, and stops on request', async () => {
+  it('retries a source when a store is unavailable, skips one that fails otherwise, and stops on request', async () => {
     let tries = 0;
     const { embed } = embedder;
     embedder.embed = async (all, urgency) => {

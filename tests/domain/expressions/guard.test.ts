@@ -113,7 +113,7 @@ describe('Guards', () => {
     });
   }
 
-  it('are false for a payload that is not an object', () => {
+  it('read the fields of a payload that is not an object as null', () => {
     for (const payload of [undefined, null, 5, 'text', [1]]) {
       expect(holds(parseGuard('payload.amount > 1', 'guard'), { ...context, payload })).to.equal(false);
       expect(holds(parseGuard('payload.amount == null', 'guard'), { ...context, payload })).to.equal(true);
@@ -181,7 +181,7 @@ describe('Guards', () => {
     ['actor.role in ["admin", "king"]', '"king"'],
   ];
   for (const [text, part] of strange) {
-    it(`compare with existing states and roles: ${text}`, () => {
+    it(`are checked for unknown states and roles: ${text}`, () => {
       const problems = checkGuard(parseGuard(text, 'guard'), { states: ['draft', 'sent'] });
       expect(problems).to.have.length(part === undefined ? 0 : 1);
       if (part !== undefined) expect(problems[0]).to.include(part);

@@ -125,7 +125,7 @@ describe('A job', () => {
     ).to.have.length(1);
   });
 
-  it('does not move after another move, even back to the same state', () => {
+  it('does not move when another move came after the version seen, even back to the same state', () => {
     const there = [...SUBMITTED, step('submitted', 'draft', 'send_back')];
     job(...there)
       .when(moving({ eventName: 'submit', seen: 1 }))
@@ -154,7 +154,7 @@ describe('A job', () => {
     });
   }
 
-  it('accepts zero as a value', () => {
+  it('accepts zero as the value of a required field', () => {
     const needsAmount = change({
       transitions: [{ event_name: 'submit', from: 'draft', to: 'submitted', required_fields: ['amount'] }],
     });
@@ -191,7 +191,7 @@ describe('A job', () => {
     'unknown_name == 1',
     '"text"',
   ]) {
-    it(`counts a guard that cannot be evaluated as false: ${guard}`, () => {
+    it(`does not move when its guard is false or cannot be evaluated: ${guard}`, () => {
       const strange = change({ transitions: [{ event_name: 'go', from: 'draft', to: 'submitted', guard }] });
       job(created({ title: 'x' }))
         .when(moving({ eventName: 'go' }, around('admin', strange)))
@@ -245,7 +245,7 @@ describe('A job', () => {
   });
 });
 
-describe('The fit of a workflow', () => {
+describe('A workflow definition', () => {
   it('needs guards that parse', () => {
     const broken = change({
       transitions: [...INVOICES.transitions, { event_name: 'go', from: 'draft', to: 'paid', guard: '1 +' }],

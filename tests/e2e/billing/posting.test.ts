@@ -60,7 +60,7 @@ describe('An issued invoice in the partner’s ledger', () => {
     return generate(partner, customer);
   };
   const issue = ({ id }: Invoice, partner = north) => partner.api.post(`${INVOICES}/${id}/issue`);
-  /** The rule's entries, once there is one per issued invoice. */
+  /** Counts one more issued invoice; returns the rule's entries once there is one for each. */
   const entries = () => {
     issued += 1;
     return entriesOf(home.admin.api, rule, issued, 60_000);

@@ -122,7 +122,7 @@ describe('The billing pages', () => {
     await page.getByText('The texts are saved.').waitFor();
   }).timeout(60_000);
 
-  it('make, print, void and issue an invoice', async () => {
+  it('make, download, void and issue an invoice', async () => {
     const page = await open('Invoices');
     await page.getByText('No invoices yet').waitFor();
     expect(await flawsOf(page)).to.deep.equal([]);

@@ -109,7 +109,7 @@ const goesAndComesBack = (
   }).timeout(400_000);
 };
 
-describe('An EventStoreDB that dies and comes back', () => {
+describe('A server whose EventStoreDB dies and comes back', () => {
   let folder: string;
   let store: TestEventStoreDb;
   let world: World;
@@ -128,7 +128,7 @@ describe('An EventStoreDB that dies and comes back', () => {
   goesAndComesBack(() => ({ world, store }), 'writes');
 });
 
-describe('A MongoDB that dies and comes back', () => {
+describe('A server whose MongoDB dies and comes back', () => {
   let store: OwnMongo;
   let world: World;
 

@@ -144,7 +144,7 @@ describe('Each JWT that the server mints', () => {
       const token = await mint();
       const [header = '', payload = '', signature = ''] = token.split('.');
       const read = (part: string): unknown => JSON.parse(Buffer.from(part, 'base64url').toString('utf8'));
-      // The header counts how often the person's sessions have been ended; the specification fixes the claims.
+      // The specification fixes the claims, so the header holds `session`: how often the person's sessions were ended.
       const { session: _, ...rest } = headerOf.parse(read(header));
       expect(rest).to.deep.equal({ alg: 'HS256', typ: 'JWT' });
       const mac = createHmac('sha256', key).update(`${header}.${payload}`).digest('base64url');
@@ -154,7 +154,7 @@ describe('Each JWT that the server mints', () => {
       expect(iat).to.be.within(now() - 30, now() + 1);
 
       expect((await world.anybody.with(token).get(opens)).status).to.equal(200);
-      // A token minted elsewhere with these claims is accepted with this key, and refused with another family's key.
+      // A token minted elsewhere with these claims is accepted with this key, and refused with any other secret.
       const again = signed({ ...own, iat: now(), exp: now() + 60 }, key);
       expect((await world.anybody.with(again).get(opens)).status).to.equal(200);
       for (const other of Object.values(KEYS).filter((one) => one !== key)) {

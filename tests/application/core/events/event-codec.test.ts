@@ -49,7 +49,7 @@ const chainOf = (texts: readonly string[], keys = ring()) => {
 };
 
 describe('the event codec', () => {
-  it('refuses a tampered event', () => {
+  it('refuses an event with an unknown type or newer version, or with malformed data or metadata', () => {
     const { stored, reader } = chainOf(['a', 'b']);
     const [, entry] = stored;
     if (entry === undefined) throw new Error('an entry is stored');
@@ -176,7 +176,7 @@ describe('the event codec', () => {
       expect(JSON.parse(first?.metadata ?? '{}').prev_hash).to.equal('0'.repeat(64));
     });
 
-    it('over exactly these lines', () => {
+    it('by SHA-256 of previous hash, stream, revision, id, type, data and metadata', () => {
       const [first] = chainOf(['a', 'b']).stored.slice(1);
       if (first === undefined) throw new Error('no event');
       const { hash, ...rest } = JSON.parse(first.metadata);
@@ -204,7 +204,7 @@ describe('the event codec', () => {
       );
     });
 
-    it('so that a missing, repeated or moved event is detected', () => {
+    it('so that an event missing before the last, repeated or moved is detected', () => {
       const [a, b, c] = chainOf(['a', 'b', 'c']).stored;
       if (a === undefined || b === undefined || c === undefined) throw new Error('no events');
       for (const wrong of [
@@ -236,14 +236,14 @@ describe('the event codec', () => {
     it('an unknown type', () => refused({ type: 'BookBurnt' }));
     it('a version without an upcaster', () => refused(versioned(0)));
     it('a version newer than its own', () => refused(versioned(2)));
-    it('a version that is not a number', () => {
+    it('a version that is not an integer', () => {
       refused(versioned('1'));
       refused(versioned(1.5));
     });
     it('data that the schema refuses', () => {
       for (const data of ['{}', 'null', '[]', '{"entry":1,"number":1,"text":"x"}']) refused({ data });
     });
-    it('texts and metadata that are not JSON', () => {
+    it('data that is not JSON, and metadata that is not JSON or lacks fields', () => {
       refused({ data: '{' });
       refused({ metadata: '{' });
       refused({ metadata: '{}' });
