@@ -43,9 +43,15 @@ export const auditHeadsHttp = (config: Openings): OutboundHttp => {
   });
 };
 
-/** Logs a warning when webhooks or sign-ins may call allow-listed networks, or webhooks may be sent without TLS. */
+const OPENED_NETWORKS = [
+  'WEBHOOK_ALLOWED_NETWORKS',
+  'SSO_ALLOWED_NETWORKS',
+  'AUDIT_HEADS_ALLOWED_NETWORKS',
+] as const;
+
+/** Logs a warning for each list of networks that outbound calls may reach, and when webhooks may be sent without TLS. */
 export const warnOfOpenings = (config: Openings, logger: Logger): void => {
-  for (const name of ['WEBHOOK_ALLOWED_NETWORKS', 'SSO_ALLOWED_NETWORKS'] as const) {
+  for (const name of OPENED_NETWORKS) {
     const networks = config[name];
     if (networks.length > 0) logger.warn({ networks }, `${name}: calls to these networks are allowed`);
   }

@@ -1,8 +1,9 @@
 import type { FairLimiter } from '../core/concurrency/fair-limiter.ts';
+import { isUnavailable } from '../core/concurrency/retry-policy.ts';
 import { timeSlices } from '../core/concurrency/time-slices.ts';
 import type { LoggedEvent } from '../core/events/event-codec.ts';
 import type { Clock } from '../ports/clock.ts';
-import { latest, type Position, StoreUnavailable } from '../ports/event-store.ts';
+import { latest, type Position } from '../ports/event-store.ts';
 import type { Logger } from '../ports/logger.ts';
 import type { AttemptHints, DeliveryAttempts } from './delivery-attempts.ts';
 import type { DeliveryBatches, FoundDelivery, KnownDelivery } from './delivery-batches.ts';
@@ -241,8 +242,8 @@ export class EndpointWorker {
           { err: error, tenant_id: tenantId, delivery_id: id },
           'an attempt failed because of an error in the server',
         );
-        // An ordered queue repeats the delivery while the store is unavailable; after another error it starts the next.
-        if (ordered && error instanceof StoreUnavailable) this.#isStale = true;
+        // An ordered queue repeats a delivery that cannot be recorded now; after another error it starts the next.
+        if (ordered && isUnavailable(error)) this.#isStale = true;
         await sleep(1000, this.#calls);
       }
     } finally {

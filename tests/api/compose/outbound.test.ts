@@ -66,10 +66,12 @@ describe('Networks opened for outbound calls', () => {
       WEBHOOK_ALLOWED_NETWORKS: '10.0.0.0/8,fd00::/8',
       WEBHOOK_ALLOW_HTTP: '1',
       SSO_ALLOWED_NETWORKS: '172.16.0.0/12',
+      AUDIT_HEADS_ALLOWED_NETWORKS: '192.168.0.0/16',
     });
     expect(lines.map(([, message]) => message.split(':')[0])).to.deep.equal([
       'WEBHOOK_ALLOWED_NETWORKS',
       'SSO_ALLOWED_NETWORKS',
+      'AUDIT_HEADS_ALLOWED_NETWORKS',
       'WEBHOOK_ALLOW_HTTP',
     ]);
     expect(lines[0]?.[0]).to.deep.equal({ networks: ['10.0.0.0/8', 'fd00::/8'] });

@@ -1,10 +1,12 @@
 import { expect } from 'chai';
+import { Streams } from '../../../application/core/commands/streams.ts';
 import { monotonic } from '../../../application/core/runtime/timers.ts';
 import type { EventStore, StoredEvent } from '../../../application/ports/event-store.ts';
+import { DomainError } from '../../../domain/core/errors.ts';
 import { openSqliteReadStore } from '../../../infrastructure/read-store/sqlite/store.ts';
 import { gate, severalTicks, untilPasses } from '../../support/eventually.ts';
 import { type Fault, faultyEvents } from '../../support/faults.ts';
-import { memoryStores, startNode } from '../../support/node.ts';
+import { memoryStores, startNode, type TestNode } from '../../support/node.ts';
 import { answered, deliveryOf, hook, running, writeSubscription } from './support.ts';
 
 const MINUTE = 60_000;
@@ -196,8 +198,10 @@ describe('A backlog of webhooks', () => {
     expect(calls.length).to.be.greaterThan(100);
   }).timeout(30_000);
 
-  it('of replays keeps its order when the store fails for a moment and the read model is behind', async () => {
-    const { run, schedule, replay, calls, stores, clock, node, answer, lag } = await started();
+  /** Delivers six replays in order, on a node that may fail, and returns the bodies in the order of the calls. */
+  const replayedOn = async (makeNode: (village: Village) => TestNode): Promise<readonly string[]> => {
+    const village = await started();
+    const { run, schedule, replay, calls, stores, clock, node, answer, lag } = village;
     answer(() => answered(500));
     const { end } = run();
     const ids: string[] = [];
@@ -211,15 +215,42 @@ describe('A backlog of webhooks', () => {
     answer(() => answered(200));
     for (const [nth, id] of ids.entries()) await replay(id, 'r', `order ${nth}`);
     lag(4);
-    const faults = Array.from({ length: 20 }, (_, nth): Fault => (nth < 12 ? 'unavailable before' : 'none'));
-    run(startNode({ ...stores, clock, events: faultyEvents(stores.events, faults) }), { owner: 'other' });
+    run(makeNode(village), { owner: 'other' });
     await untilPasses(async () => {
       clock.advance(1000);
       const fresh = startNode({ ...stores, clock });
       for (const id of ids) expect((await deliveryOf(fresh, 'acme', id)).status).to.equal('delivered');
     });
-    const order = calls.map(({ call }) => Buffer.from(call.body ?? '').toString());
+    return calls.map(({ call }) => Buffer.from(call.body ?? '').toString());
+  };
+
+  it('of replays keeps its order when the store fails for a moment and the read model is behind', async () => {
+    const faults = Array.from({ length: 20 }, (_, nth): Fault => (nth < 12 ? 'unavailable before' : 'none'));
+    const order = await replayedOn(({ stores, clock }) =>
+      startNode({ ...stores, clock, events: faultyEvents(stores.events, faults) }),
+    );
+    expect(order, 'a repeated call is of the same delivery').to.deep.equal(order.toSorted());
+    expect(order.length, 'the fault was met').to.be.greaterThan(6);
+  });
+
+  it('of replays keeps its order when attempts cannot be recorded since their streams are too busy', async () => {
+    const order = await replayedOn(({ stores, clock }) => {
+      const node = startNode({ ...stores, clock });
+      return { ...node, streams: new BusyStreams(node.commands, node.states) };
+    });
     expect(order, 'a repeated call is of the same delivery').to.deep.equal(order.toSorted());
     expect(order.length, 'the fault was met').to.be.greaterThan(6);
   });
 });
+
+/** Refuses the first writes, as if their streams kept losing races. */
+class BusyStreams extends Streams {
+  #refusals = 12;
+
+  override executeAll: Streams['executeAll'] = (...args) => {
+    this.#refusals -= 1;
+    return this.#refusals < 0
+      ? super.executeAll(...args)
+      : Promise.reject(new DomainError('unavailable', 'The stream is too busy.'));
+  };
+}
