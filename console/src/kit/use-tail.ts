@@ -65,25 +65,31 @@ export const useTail = ({
   const isOff = session.kind !== 'tenant' || session.impersonatedBy !== undefined;
   const [state, setState] = useState<TailState>({ kind: after === undefined ? 'starting' : 'following' });
   const give = useEffectEvent(onEvents);
-  const place = useState<{ at: string | undefined }>(() => ({ at: after }))[0];
+  /** The position of the last event that was given; events that were read and not yet given are read again. */
+  const given = useState<{ at: string | undefined }>(() => ({ at: after }))[0];
   const selected = JSON.stringify(filter);
 
   useEffect(() => {
     if (isOff || isPaused) return;
     const ending = new AbortController();
     const { signal } = ending;
-    const collected = batches<AuditEvent>((events, dropped) => give(events, dropped));
+    const collected = batches<AuditEvent>((events, dropped) => {
+      given.at = events.at(-1)?.position ?? given.at;
+      give(events, dropped);
+    });
     const query: TailFilter = JSON.parse(selected);
     const follow = async (): Promise<void> => {
       let failures = 0;
+      let read = given.at;
       while (!signal.aborted) {
         try {
-          place.at ??= await endOfLog(client, signal);
-          const start = place.at === undefined ? {} : { after: place.at };
+          given.at ??= await endOfLog(client, signal);
+          read ??= given.at;
+          const start = read === undefined ? {} : { after: read };
           const params = { query: { ...query, ...start, limit: PAGE } };
           const events = await client.get('/api/v1/tenant/audit/events', { params, signal });
           if (signal.aborted) return;
-          place.at = events.at(-1)?.position ?? place.at;
+          read = events.at(-1)?.position ?? read;
           collected.push(events);
           setState((before) => (before.kind === 'following' ? before : { kind: 'following' }));
           failures = 0;
@@ -101,7 +107,7 @@ export const useTail = ({
       ending.abort();
       collected.end();
     };
-  }, [client, every, isOff, isPaused, place, selected]);
+  }, [client, every, isOff, isPaused, given, selected]);
 
   return isOff ? { kind: 'off' } : state;
 };

@@ -60,6 +60,30 @@ describe('The pages on the log', () => {
     expect(new URL(page.url()).searchParams.get('revision')).to.equal('0');
   }).timeout(60_000);
 
+  it('show after a pause the events that were read before it and not yet shown', async () => {
+    const page = await site.browser.openAs(tenant.admin.token, '/events');
+    await page.getByText('Following').waitFor();
+    // Events are shown in animation frames: without frames they are read and not shown.
+    await page.evaluate(
+      'Object.assign(window, { kept: requestAnimationFrame, requestAnimationFrame: () => 0 })',
+    );
+    const read = page.waitForResponse(
+      async (answer) => answer.url().includes('/audit/events?') && (await answer.text()) !== '[]',
+    );
+    const id = await changedRecord();
+    await read;
+    // The next read begins after the page has taken the events.
+    await page.waitForRequest(/\/audit\/events\?/);
+    await page.getByRole('button', { name: 'Pause' }).click();
+    await page.getByText('Paused').waitFor();
+    const rows = page.getByRole('row').filter({ hasText: id });
+    expect(await rows.count()).to.equal(0);
+    await page.evaluate('window.requestAnimationFrame = window.kept');
+    await page.getByRole('button', { name: 'Follow' }).click();
+    await rows.nth(1).waitFor();
+    expect(await rows.count()).to.equal(2);
+  }).timeout(60_000);
+
   it('show a record as it was at a moment, and that it did not exist before its creation', async () => {
     const id = await changedRecord();
     const page = await site.browser.openAs(tenant.admin.token, '/time-travel');
