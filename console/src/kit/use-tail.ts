@@ -5,13 +5,6 @@ import { useClient, usePageSession } from './client.tsx';
 
 export type AuditEvent = components['schemas']['AuditedEvent'];
 
-export interface TailFilter {
-  readonly stream?: string;
-  readonly category?: string;
-  readonly type?: string;
-  readonly actor?: string;
-}
-
 export type TailState =
   /** The end of the log is looked up. */
   | { readonly kind: 'starting' }
@@ -22,7 +15,6 @@ export type TailState =
   | { readonly kind: 'off' };
 
 interface TailOptions {
-  readonly filter?: TailFilter;
   /** Events in the order of the log, at most four times a second. */
   readonly onEvents: (events: readonly AuditEvent[], dropped: number) => void;
   /** Interval of the reads (ms); default 1000. */
@@ -53,13 +45,7 @@ const pause = (ms: number, signal: AbortSignal): Promise<void> =>
   });
 
 /** Follows the tenant's log, as an admin. After an error or a pause, resumes after the last event. */
-export const useTail = ({
-  filter = {},
-  onEvents,
-  every = 1000,
-  isPaused = false,
-  after,
-}: TailOptions): TailState => {
+export const useTail = ({ onEvents, every = 1000, isPaused = false, after }: TailOptions): TailState => {
   const client = useClient();
   const session = usePageSession();
   const isOff = session.kind !== 'tenant' || session.impersonatedBy !== undefined;
@@ -67,7 +53,6 @@ export const useTail = ({
   const give = useEffectEvent(onEvents);
   /** The position of the last event that was given; events that were read and not yet given are read again. */
   const given = useState<{ at: string | undefined }>(() => ({ at: after }))[0];
-  const selected = JSON.stringify(filter);
 
   useEffect(() => {
     if (isOff || isPaused) return;
@@ -77,7 +62,6 @@ export const useTail = ({
       given.at = events.at(-1)?.position ?? given.at;
       give(events, dropped);
     });
-    const query: TailFilter = JSON.parse(selected);
     const follow = async (): Promise<void> => {
       let failures = 0;
       let read = given.at;
@@ -86,7 +70,7 @@ export const useTail = ({
           given.at ??= await endOfLog(client, signal);
           read ??= given.at;
           const start = read === undefined ? {} : { after: read };
-          const params = { query: { ...query, ...start, limit: PAGE } };
+          const params = { query: { ...start, limit: PAGE } };
           const events = await client.get('/api/v1/tenant/audit/events', { params, signal });
           if (signal.aborted) return;
           read = events.at(-1)?.position ?? read;
@@ -107,7 +91,7 @@ export const useTail = ({
       ending.abort();
       collected.end();
     };
-  }, [client, every, isOff, isPaused, given, selected]);
+  }, [client, every, isOff, isPaused, given]);
 
   return isOff ? { kind: 'off' } : state;
 };
