@@ -5,14 +5,8 @@ import { Toasts } from './kit/toasts.tsx';
 import { enterPartner } from './session/enter.ts';
 import { SignIn } from './session/sign-in.tsx';
 import { arrived } from './session/sso.ts';
-import {
-  getSessions,
-  identityOf,
-  type Sessions,
-  signIn,
-  tenantSession,
-  useSessions,
-} from './session/store.ts';
+import { getSessions, identityOf, type Sessions, signIn, tenantSession } from './session/store.ts';
+import { useSessions } from './session/use-sessions.ts';
 import { Boundary } from './shell/boundary.tsx';
 
 const audienceOf = ({ tenant, platform, partner }: Sessions): string =>

@@ -6,12 +6,13 @@ import { Problem } from '../kit/problem.tsx';
 import { clientOf } from './clients.ts';
 import { enterPartner, enterPlatform, enterTenant } from './enter.ts';
 import { renewBySso } from './sso.ts';
-import { type Session, signIn, signOut, type TenantSession, tenantSession, useSessions } from './store.ts';
+import { type Session, signIn, signOut, type TenantSession, tenantSession } from './store.ts';
+import { useSessions } from './use-sessions.ts';
 
 /** Asks for a new sign-in over the page when a session has ended: input is kept, and waiting requests continue. */
 export const RenewDialog = () => {
   const { ended } = useSessions();
-  return ended === undefined ? null : <Renew session={ended} />;
+  return ended === undefined ? null : <Renew key={ended.kind} session={ended} />;
 };
 
 const Renew = ({ session }: { session: Session }) => (

@@ -1,4 +1,3 @@
-import { useSyncExternalStore } from 'react';
 import { claimsOf } from './token.ts';
 
 /** Store of the current sessions. Tokens are in memory only: a reload signs out. */
@@ -40,27 +39,30 @@ export interface Sessions {
   readonly tenant?: TenantSession | undefined;
   readonly platform?: PlatformSession | undefined;
   readonly partner?: PartnerSession | undefined;
-  /** A session that has ended; requests wait until it is renewed. */
+  /** A session that has ended and is renewed next; requests wait for it. */
   readonly ended?: Session | undefined;
 }
 
 let present: Sessions = {};
 const listeners = new Set<() => void>();
-/** Requests that wait for a renewed session. */
-let waiting: PromiseWithResolvers<void> | undefined;
+/** The requests that wait for a renewed session, by its kind. */
+const waiting = new Map<SessionKind, PromiseWithResolvers<void>>();
+/** The platform's session is renewed first, since an impersonation is renewed with it. */
+const KINDS = ['platform', 'tenant', 'partner'] as const;
 
-const publish = (next: Sessions): void => {
-  present = next;
+const publish = (next: Omit<Sessions, 'ended'>): void => {
+  const kind = KINDS.find((one) => waiting.has(one));
+  present = { ...next, ended: kind && next[kind] };
   for (const listener of listeners) listener();
 };
 
 export const getSessions = (): Sessions => present;
 
-export const useSessions = (): Sessions =>
-  useSyncExternalStore((listener) => {
-    listeners.add(listener);
-    return () => listeners.delete(listener);
-  }, getSessions);
+/** @returns a function that ends the subscription */
+export const onSessions = (listener: () => void): (() => void) => {
+  listeners.add(listener);
+  return () => void listeners.delete(listener);
+};
 
 export const tenantSession = (token: string, via: Via): TenantSession => {
   const { sub, email, role, tenantId, impersonatedBy, expiresAt } = claimsOf(token);
@@ -103,25 +105,22 @@ export const identityOf = (session: Session): string => {
 
 /** Begins or renews a session. Requests that wait for the session continue if the same person has signed in. */
 export const signIn = (session: Session): void => {
-  const { ended } = present;
-  const isRenewed = ended?.kind === session.kind;
-  if (isRenewed && identityOf(ended) !== identityOf(session)) signOut(session.kind);
-  publish({ ...present, [session.kind]: session, ended: isRenewed ? undefined : present.ended });
-  if (isRenewed) {
-    waiting?.resolve();
-    waiting = undefined;
-  }
+  const { kind } = session;
+  const before = present[kind];
+  if (waiting.has(kind) && before !== undefined && identityOf(before) !== identityOf(session)) signOut(kind);
+  const renewed = waiting.get(kind);
+  waiting.delete(kind);
+  publish({ ...present, [kind]: session });
+  renewed?.resolve();
 };
 
 /** Ends one session, or all sessions. Requests that wait for an ended session fail. */
 export const signOut = (kind?: SessionKind): void => {
-  const isWaitedFor = kind === undefined || present.ended?.kind === kind;
-  if (kind === undefined) publish({});
-  else publish({ ...present, [kind]: undefined, ended: isWaitedFor ? undefined : present.ended });
-  if (isWaitedFor) {
-    waiting?.reject(new SignedOut());
-    waiting = undefined;
-  }
+  const kinds = kind === undefined ? KINDS : [kind];
+  const left = kinds.map((one) => waiting.get(one));
+  for (const one of kinds) waiting.delete(one);
+  publish(kind === undefined ? {} : { ...present, [kind]: undefined });
+  for (const one of left) one?.reject(new SignedOut());
 };
 
 /** The caller has signed out while a request waited. */
@@ -142,10 +141,11 @@ export const presentToken = async (kind: SessionKind, refused?: string): Promise
     const session = present[kind];
     if (session === undefined) throw new SignedOut();
     if (session.token !== refused && session.expiresAt > Date.now()) return session.token;
-    if (waiting === undefined) {
-      waiting = Promise.withResolvers();
-      publish({ ...present, ended: session });
+    const renewal = waiting.get(kind) ?? Promise.withResolvers<void>();
+    if (!waiting.has(kind)) {
+      waiting.set(kind, renewal);
+      publish(present);
     }
-    await waiting.promise;
+    await renewal.promise;
   }
 };

@@ -8,7 +8,8 @@ import { Dialog } from '../kit/dialog.tsx';
 import { Form, TextField } from '../kit/form.tsx';
 import { usePages } from '../kit/reads.ts';
 import { clientOf } from '../session/clients.ts';
-import { type PlatformSession, signIn, signOut, tenantSession, useSessions } from '../session/store.ts';
+import { type PlatformSession, signIn, signOut, tenantSession } from '../session/store.ts';
+import { useSessions } from '../session/use-sessions.ts';
 
 /** Lets a platform admin act in a tenant, as the tenant's oldest admin. */
 export const TenantSwitch = ({ platform }: { platform: PlatformSession }) => {
