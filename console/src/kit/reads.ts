@@ -66,6 +66,10 @@ const take = async <T>(items: AsyncIterator<T>, most: number): Promise<PageOf<T>
   return { items: taken, rest: items };
 };
 
+interface PageOptions extends Omit<ReadOptions, 'stale'> {
+  readonly size?: number;
+}
+
 /**
  * Reads a list page by page, as `DataTable` scrolls.
  * @param list `client.items(path, …)` with `limit: size` in its query
@@ -73,7 +77,7 @@ const take = async <T>(items: AsyncIterator<T>, most: number): Promise<PageOf<T>
 export const usePages = <T>(
   key: Key,
   list: (client: Client, size: number) => AsyncIterator<T>,
-  { enabled = true, size = PAGE_SIZE, every = false }: ReadOptions & { readonly size?: number } = {},
+  { enabled = true, size = PAGE_SIZE, every = false }: PageOptions = {},
 ): Paged<T> => {
   const client = useClient();
   const queries = useQueryClient();
