@@ -61,8 +61,11 @@ describe('The webhook pages', () => {
     await page.getByRole('button', { name: 'Send test' }).click();
     await page.getByRole('gridcell', { name: 'Delivered' }).waitFor();
     await page.getByRole('button', { name: 'Rotate secret' }).click();
+    // No duration, since WEBHOOK_SECRET_GRACE_HOURS sets it and no answer of the API tells it.
+    expect(await dialog.textContent()).not.to.match(/\d+ hours/);
     await dialog.getByRole('button', { name: 'Rotate secret' }).click();
     await dialog.getByText(/^whsec_/).waitFor();
+    expect(await dialog.textContent()).not.to.match(/\d+ hours/);
     await page
       .getByRole('dialog', { name: 'The new signing secret' })
       .getByRole('button', { name: 'Close' })

@@ -78,7 +78,10 @@ const Present = ({ subscription }: { subscription: Subscription }) => {
       {secret === undefined ? null : (
         <Dialog title="The new signing secret" onClose={() => setSecret(undefined)}>
           <Secret text={secret} name="the signing secret" />
-          <p>For 24 hours each delivery is signed with the former secret as well.</p>
+          <p>
+            For a time that the server’s operator sets, each delivery is signed with the former secret as
+            well.
+          </p>
         </Dialog>
       )}
     </Page>
@@ -135,7 +138,7 @@ const useSubscriptionActions = (
         ask={{
           title: 'Rotate the secret?',
           consequence:
-            'A new secret signs from now on. For 24 hours the former one signs as well, so that the receiver can be changed without a gap.',
+            'A new secret signs from now on. For a time that the server’s operator sets, the former one signs as well, so that the receiver can be changed without a gap.',
           action: 'Rotate secret',
           tone: 'primary',
           run: async () => setSecret((await rotate.mutateAsync()).secret ?? ''),
