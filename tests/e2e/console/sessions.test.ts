@@ -5,6 +5,7 @@ import { consoleSuite } from '../../support/console-suite.ts';
 import { eventually } from '../../support/server.ts';
 import { now } from '../../support/tokens.ts';
 import { BASE, type Member, type TestTenant, talk } from '../../support/world.ts';
+import { entitledTenant, MODEL } from '../assistant/support.ts';
 import { ENTITIES } from '../workflow/support.ts';
 
 const PASSWORD = 'a-long-password-1';
@@ -17,8 +18,8 @@ interface Act {
   readonly send: (page: Page) => Promise<void>;
   /** Waits until the page shows the result. */
   readonly done: (page: Page, text: string) => Promise<void>;
-  /** How often the server has carried out the act for this text. */
-  readonly times: (text: string) => Promise<number>;
+  /** How often the server has carried out the act for this text and person. */
+  readonly times: (text: string, userId: string) => Promise<number>;
 }
 
 const items = z.array(z.looseObject({}));
@@ -30,7 +31,7 @@ describe('Requests of the Console', () => {
 
   const site = consoleSuite(
     async ({ world }) => {
-      tenant = await world.tenant();
+      tenant = await entitledTenant(world);
       ({ admin } = tenant);
       const fields = [{ key: 'title', label: 'Title', type: 'text' }];
       const made = await admin.api.post(ENTITIES, { name: 'thing', label: 'Thing', fields });
@@ -38,7 +39,7 @@ describe('Requests of the Console', () => {
       await admin.api.post(`${ENTITIES}/thing/records`, { values: { title: 'One' } });
       conversation = await talk(admin, await tenant.person('Ben'));
     },
-    { isCuttable: true },
+    { env: MODEL, isCuttable: true },
   );
 
   const heading = (page: Page, name: string): Promise<void> =>
@@ -93,12 +94,16 @@ describe('Requests of the Console', () => {
       at: '/assistant',
       type: (page, text) => page.getByLabel('Question').fill(text),
       send: (page) => page.getByRole('button', { name: 'Ask', exact: true }).click(),
-      // The tenant has no assistant, so the server answers with this refusal.
       done: async (page, text) => {
-        await page.getByText('assistant_not_entitled').waitFor();
-        await page.getByRole('log', { name: 'Conversation' }).getByText(text).waitFor();
+        const log = page.getByRole('log', { name: 'Conversation' });
+        await log.getByText(text, { exact: true }).waitFor();
+        await log.locator('.assistant-reply').waitFor();
       },
-      times: async () => 1,
+      times: async (_text, userId) => {
+        // The log holds no text of a question, so each is asked by a person of its own.
+        const asked = new URLSearchParams({ type: 'AssistantQuestionAsked', actor: userId });
+        return (await listed(`/api/v1/tenant/audit/events?${asked}`)).length;
+      },
     },
   ];
 
@@ -120,7 +125,7 @@ describe('Requests of the Console', () => {
     await page.reload();
     await signIn(page, email, PASSWORD);
     await type(page, text);
-    return { page, text, email };
+    return { page, text, email, userId: made.id };
   };
   /** A conversation with a new person. */
   const joined = async (id: string): Promise<string> => {
@@ -141,7 +146,7 @@ describe('Requests of the Console', () => {
 
   for (const act of ACTS) {
     it(`${act.name} is sent once when the session ended meanwhile`, async () => {
-      const { page, text, email } = await typed(act);
+      const { page, text, email, userId } = await typed(act);
       // Holds reads back, so that only the request under test meets the ended session.
       const again = Promise.withResolvers<void>();
       await page.route('**/api/v1/**', async (route) => {
@@ -160,29 +165,29 @@ describe('Requests of the Console', () => {
       again.resolve();
       await signInAgain(page, 'another-password-1');
       await act.done(page, text);
-      expect(await act.times(text)).to.equal(1);
+      expect(await act.times(text, userId)).to.equal(1);
       await page.context().close();
     }).timeout(120_000);
 
     it(`${act.name} is sent once when the token expired meanwhile`, async () => {
-      const { page, text } = await typed(act);
+      const { page, text, userId } = await typed(act);
       await page.clock.setFixedTime(Date.now() + TWO_DAYS);
       await act.send(page);
       await signInAgain(page, PASSWORD);
       await act.done(page, text);
-      expect(await act.times(text)).to.equal(1);
+      expect(await act.times(text, userId)).to.equal(1);
       await page.context().close();
     }).timeout(120_000);
 
     it(`${act.name} is sent once when connections are cut`, async () => {
-      const { page, text } = await typed(act);
+      const { page, text, userId } = await typed(act);
       site.browser.expect(/net::ERR|WebSocket connection|Failed to load resource/);
       const before = site.proxy.cuts;
       site.proxy.cut(3);
       await act.send(page);
       await act.done(page, text);
       await eventually('a cut', () => site.proxy.cuts > before, 30_000);
-      expect(await act.times(text)).to.equal(1);
+      expect(await act.times(text, userId)).to.equal(1);
       await page.context().close();
     }).timeout(120_000);
   }
