@@ -20,6 +20,8 @@ export interface Way {
   readonly halves: HalfBatches;
 }
 
+type Caller = Pick<SimulatedNode, 'name' | 'isAlive' | 'diesAt' | 'owner' | 'kill'>;
+
 /** Share of calls whose answer takes time of its own. */
 const LATE_ANSWERS = 0.3;
 
@@ -35,11 +37,11 @@ const isIterable = (value: unknown): value is AsyncIterable<unknown> =>
 class Calls {
   readonly #store: string;
   readonly #way: Way;
-  readonly #node: SimulatedNode;
-  /** Calls that were given up and may still land: appends by stream, other calls by their first argument as text. */
-  readonly #landing = new Map<string, Promise<void>>();
+  readonly #node: Caller;
+  /** Calls that were given up and may still land. */
+  readonly #landing = new Set<Promise<void>>();
 
-  constructor(store: string, way: Way, node: SimulatedNode) {
+  constructor(store: string, way: Way, node: Caller) {
     this.#store = store;
     this.#way = way;
     this.#node = node;
@@ -53,7 +55,7 @@ class Calls {
     const { time, dice, faults, trace } = this.#way;
     const store = this.#store;
     if (this.#landing.size > 0 && (method === 'readStream' || method === 'readStreams')) {
-      await Promise.all(this.#landing.values());
+      await Promise.all(this.#landing);
     }
     const fault = faults.ofCall(store, method, dice);
     if (fault !== 'none') trace(`${this.#node.name}: ${store}.${method} ${fault}`);
@@ -65,8 +67,7 @@ class Calls {
     if (fault === 'lost') throw new StoreUnavailable(`${store} does not answer`);
     if (fault === 'lands later') {
       const landed = Promise.withResolvers<void>();
-      const stream = String(args[0]);
-      this.#landing.set(stream, landed.promise);
+      this.#landing.add(landed.promise);
       // The server carries out the call whether this node still lives or not.
       time.after(
         dice.number() * 3_000,
@@ -79,7 +80,7 @@ class Calls {
             ),
         undefined,
       );
-      landed.promise.then(() => this.#landing.delete(stream));
+      landed.promise.then(() => this.#landing.delete(landed.promise));
       throw new StoreUnavailable(`${store} does not answer in time`);
     }
     if (this.#node.diesAt === 'call' && dice.chance(0.3)) this.#node.kill();
@@ -122,7 +123,7 @@ const halved = ([given]: readonly unknown[], dice: Dice): readonly unknown[] => 
 };
 
 /** The store as the node reaches it. */
-const reached = <T extends object>(name: string, store: T, way: Way, node: SimulatedNode): T => {
+const reached = <T extends object>(name: string, store: T, way: Way, node: Caller): T => {
   const calls = new Calls(name, way, node);
   const made = new Map<string, unknown>();
   return new Proxy(store, {
@@ -150,8 +151,8 @@ const methodOf = (target: object, property: string, calls: Calls): unknown => {
   };
 };
 
-/** Growth reaches a node later, sometimes without its events or twice, and never while the node is dead. */
-const withGrowth = (store: EventStore, way: Way, node: SimulatedNode): EventStore => {
+/** The event store as the node reaches it. Growth reaches a node later, sometimes without its events or twice, and never while the node is dead. */
+export const eventsOf = (store: EventStore, way: Way, node: Caller): EventStore => {
   const via = reached('events', store, way, node);
   const onGrowth = (listener: GrowthListener): (() => void) => {
     let isOpen = true;
@@ -179,8 +180,8 @@ const withGrowth = (store: EventStore, way: Way, node: SimulatedNode): EventStor
 };
 
 /** The shared stores as one node reaches them. */
-export const storesOf = (shared: Stores, way: Way, node: SimulatedNode): Stores => ({
-  events: withGrowth(shared.events, way, node),
+export const storesOf = (shared: Stores, way: Way, node: Caller): Stores => ({
+  events: eventsOf(shared.events, way, node),
   reads: reached('reads', shared.reads, way, node),
   keys: reached('keys', shared.keys, way, node),
   snapshots: reached('snapshots', shared.snapshots, way, node),
