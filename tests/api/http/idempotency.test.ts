@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { type AnswerCodec, fingerprints } from '../../../api/http/idempotency.ts';
+import type { Route } from '../../../api/http/route.ts';
 import { testRoutes } from './routes.ts';
 import { MemoryIdempotency, serve, type TestServer } from './support.ts';
 
@@ -19,7 +20,12 @@ describe('Idempotency-Key', () => {
   beforeEach(async () => {
     effects.length = 0;
     store = new MemoryIdempotency();
-    server = await serve(testRoutes(effects), { idempotency: store, answerCodec: codec });
+    const routes = testRoutes(effects);
+    // The path of `createThing` with another method.
+    const replaceThing = routes
+      .filter(({ operationId }) => operationId === 'createThing')
+      .map((made): Route => ({ ...made, method: 'put', operationId: 'replaceThing' }));
+    server = await serve([...routes, ...replaceThing], { idempotency: store, answerCodec: codec });
   });
   afterEach(() => server.close());
 
@@ -43,12 +49,14 @@ describe('Idempotency-Key', () => {
     expect(JSON.stringify([...store.answers])).not.to.contain('s3cret');
   });
 
-  it('refuses another body or path', async () => {
+  it('refuses another body, path or method', async () => {
     await create('k');
+    const headers = { 'Idempotency-Key': 'k' };
     for (const answer of [
       await create('k', { title: 'y' }),
       await create('k', { title: 'x', extra: null }),
       await create('k', { title: 'x' }, 'admin', '/things'),
+      await server.request('PUT', '/api/v1/things', { as: 'admin', body: { title: 'x' }, headers }),
     ]) {
       expect([answer.status, answer.json.error]).to.deep.equal([422, 'idempotency_key_reused']);
     }
