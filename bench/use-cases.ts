@@ -43,14 +43,15 @@ export const contextOf = (userId: string) => ({
   newId: () => ids.next(),
 });
 
-/** Without the ledger, posting rules do not run. The plan `enterprise` includes the assistant nevertheless. */
+/** Without the ledger no posting rules run; without the assistant no records are embedded. */
 export const NONE = { ledger: false, assistant: false };
 
 type NewTenant = Parameters<UseCases['tenancy']['create']>[0];
 
+/** The plan is not `enterprise`, which includes the assistant whatever the entitlements say. */
 export const createTenant = (useCases: UseCases, id: string, more: Partial<NewTenant> = {}) =>
   useCases.tenancy.create(
-    { id, name: 'Bench', plan: 'enterprise', currency: 'EUR', timezone: 'UTC', ...more },
+    { id, name: 'Bench', plan: 'pro', currency: 'EUR', timezone: 'UTC', ...more },
     contextOf('bench'),
   );
 
