@@ -106,6 +106,7 @@ async function build(): Promise<string> {
 /** A FerretDB for one suite, which its tests may freeze and kill. */
 export interface OwnMongo {
   readonly url: string;
+  readonly pid: number | undefined;
   freeze(): void;
   thaw(): void;
   /** `kill -9`. */
@@ -117,70 +118,58 @@ export interface OwnMongo {
 
 export async function startOwnMongo(): Promise<OwnMongo | NoMongoServer> {
   try {
-    const binary = await build();
-    const folder = await mkdtemp(join(tmpdir(), 'ferretdb-'));
-    const port = await freePort();
-    let { child, url } = await launch(binary, folder, port);
-    const reportOwnEnd = (): void => {
-      child.once('exit', (code, signal) => {
-        if (signal !== 'SIGKILL') console.log(`      FerretDB ended by itself (${signal ?? code})`);
-      });
-    };
-    reportOwnEnd();
-    const kill = async (): Promise<void> => {
-      const ended = new Promise((resolve) => child.once('exit', resolve));
-      if (child.exitCode !== null || child.signalCode !== null) return;
-      child.kill('SIGKILL');
-      await ended;
-    };
-    return {
-      url,
-      freeze: () => void child.kill('SIGSTOP'),
-      thaw: () => void child.kill('SIGCONT'),
-      kill,
-      restart: async () => {
-        ({ child, url } = await launch(binary, folder, port));
-        reportOwnEnd();
-      },
-      stop: async () => {
-        await kill();
-        await rm(folder, { recursive: true, force: true });
-      },
-    };
+    return await keepRunning(await build());
   } catch (error) {
     return { unavailable: `FerretDB cannot be had: ${reason(error)}` };
   }
 }
 
-/** FerretDB sometimes crashes by itself. It is then restarted on its port and data, so that a crash fails few tests. */
 async function start(binary: string): Promise<MongoServer> {
+  const { url, stop } = await keepRunning(binary);
+  return { url, kind: 'ferretdb', stop };
+}
+
+/** FerretDB sometimes crashes by itself. It is then restarted on its port and data, so that a crash fails few tests. */
+async function keepRunning(binary: string): Promise<OwnMongo> {
   const folder = await mkdtemp(join(tmpdir(), 'ferretdb-'));
   const port = await freePort();
-  let isStopping = false;
-  let { child, url } = await launch(binary, folder, port);
+  let isWanted = true;
+  let child = await launch(binary, folder, port);
+  let started: Promise<void> = Promise.resolve();
+  const restart = async (): Promise<void> => {
+    isWanted = true;
+    child = await launch(binary, folder, port);
+    restartAfterCrash();
+  };
   const restartAfterCrash = (): void => {
-    child.once('exit', async (code, signal) => {
-      if (isStopping) return;
+    child.once('exit', (code, signal) => {
+      if (!isWanted) return;
       console.log(`      FerretDB ended by itself (${signal ?? code}) and is started again`);
-      try {
-        ({ child, url } = await launch(binary, folder, port));
-        restartAfterCrash();
-      } catch (error) {
-        console.log(`      it cannot be started again: ${reason(error)}`);
-      }
+      started = restart().catch((error: unknown) =>
+        console.log(`      it cannot be started again: ${reason(error)}`),
+      );
     });
   };
   restartAfterCrash();
+  const kill = async (): Promise<void> => {
+    isWanted = false;
+    await started;
+    const ended = new Promise((resolve) => child.once('exit', resolve));
+    if (child.exitCode !== null || child.signalCode !== null) return;
+    child.kill('SIGKILL');
+    await ended;
+  };
   return {
-    url,
-    kind: 'ferretdb',
-    async stop() {
-      isStopping = true;
-      const ended = new Promise((resolve) => child.once('exit', resolve));
-      if (child.exitCode === null) {
-        child.kill('SIGKILL');
-        await ended;
-      }
+    url: `mongodb://127.0.0.1:${port}`,
+    get pid() {
+      return child.pid;
+    },
+    freeze: () => void child.kill('SIGSTOP'),
+    thaw: () => void child.kill('SIGCONT'),
+    kill,
+    restart,
+    stop: async () => {
+      await kill();
       await rm(folder, { recursive: true, force: true });
     },
   };
@@ -207,7 +196,7 @@ async function launch(binary: string, folder: string, port: number) {
   child.stdout?.resume();
   // The child must not keep the process alive.
   child.unref();
-  return { child, url: `mongodb://127.0.0.1:${port}` };
+  return child;
 }
 
 function listening(child: ChildProcess): Promise<void> {
