@@ -2,6 +2,7 @@ import { existsSync, readFileSync, realpathSync, renameSync } from 'node:fs';
 import { basename, dirname, join, resolve, sep } from 'node:path';
 import { z } from 'zod';
 import { writeWhole } from '../durable-files.ts';
+import { codeOf } from '../error-code.ts';
 import { parsedJson } from '../parsed-json.ts';
 
 /** The manifest of a backup. It is written last: a folder without one is an incomplete backup. */
@@ -72,8 +73,10 @@ export const readManifest = (folder: string, kind: Manifest['kind']): Manifest =
   let text: string;
   try {
     text = readFileSync(join(folder, MANIFEST), 'utf8');
-  } catch {
-    throw new BackupError(`${folder} holds no complete backup: ${MANIFEST} is missing.`);
+  } catch (error) {
+    if (codeOf(error) === 'ENOENT')
+      throw new BackupError(`${folder} holds no complete backup: ${MANIFEST} is missing.`);
+    throw new BackupError(`${join(folder, MANIFEST)} cannot be read (${codeOf(error)}).`);
   }
   const parsed = manifest.safeParse(parsedJson(text));
   if (!parsed.success) throw new BackupError(`${join(folder, MANIFEST)} was not written by a backup.`);
@@ -87,7 +90,7 @@ export const readManifest = (folder: string, kind: Manifest['kind']): Manifest =
 
 /** Whether `inner` is the folder `outer` or lies inside it, also through symbolic links. The folders need not exist. */
 export const isWithin = (inner: string, outer: string): boolean =>
-  `${realPath(inner)}${sep}`.startsWith(`${realPath(outer)}${sep}`);
+  `${realPath(inner)}${sep}`.startsWith(join(realPath(outer), sep));
 
 const realPath = (path: string): string => {
   const whole = resolve(path);

@@ -3,7 +3,7 @@ import { useLocation } from 'wouter';
 import { Button, Dialog, Pending, Problem, useAction, usePeople } from '../../kit/index.ts';
 import { useSelf } from './conversations.ts';
 
-/** Maximum of matching people that are shown. */
+/** Maximum of matching people that are shown; chosen people are always shown, so that they can be unchecked. */
 const SHOWN = 50;
 
 /** Chooses people and opens their conversation, which is created if there is none. */
@@ -29,6 +29,7 @@ export const StartConversation = ({ onClose }: { onClose: () => void }) => {
       one.display_name.toLowerCase().includes(word) ||
       one.email.toLowerCase().includes(word),
   );
+  const shown = found.filter((one, nth) => nth < SHOWN || chosen.has(one.id));
   const toggle = (one: string): void =>
     setChosen(
       (before) => new Set(before.has(one) ? [...before].filter((id) => id !== one) : [...before, one]),
@@ -65,7 +66,7 @@ export const StartConversation = ({ onClose }: { onClose: () => void }) => {
         <fieldset className="field talk-people">
           <legend>With whom?</legend>
           {people.data === undefined ? <Pending of={people} what="people" /> : null}
-          {found.slice(0, SHOWN).map((one) => (
+          {shown.map((one) => (
             <label key={one.id} className="choice">
               <input type="checkbox" checked={chosen.has(one.id)} onChange={() => toggle(one.id)} />
               <span>
@@ -76,7 +77,9 @@ export const StartConversation = ({ onClose }: { onClose: () => void }) => {
           {people.data !== undefined && found.length === 0 ? (
             <p className="muted">Nobody has this name.</p>
           ) : null}
-          {found.length > SHOWN ? <p className="muted small">and {found.length - SHOWN} more</p> : null}
+          {found.length > shown.length ? (
+            <p className="muted small">and {found.length - shown.length} more</p>
+          ) : null}
         </fieldset>
         {start.error === null ? null : <Problem error={start.error} />}
         <div className="form-end">
