@@ -4,11 +4,12 @@ import { startJob } from '../../domain/workflow/job.ts';
 import type { Streams } from '../core/commands/streams.ts';
 import type { WriterGate } from '../core/commands/writer-gate.ts';
 import { dataOf } from '../core/events/event-codec.ts';
+import { pause } from '../core/runtime/timers.ts';
 import { causeOf, withReadModel } from '../core/subscriptions/caused-by.ts';
 import type { Subscriber } from '../core/subscriptions/subscriber.ts';
 import type { Clock } from '../ports/clock.ts';
 import { newJob, type PublishedWorkflows } from '../workflow/workflow-uses.ts';
-import { type Schemas, writersOf } from './schemas.ts';
+import { OTHERS_MS, type Schemas, writersOf } from './schemas.ts';
 
 /** All records of an entity, including records that are being deleted, up to the present end of the log. */
 type AllRecords = (
@@ -22,6 +23,7 @@ export const jobStarter = (deps: {
   readonly workflows: PublishedWorkflows;
   readonly gate: WriterGate;
   readonly allRecords: AllRecords;
+  readonly pause?: (ms: number) => Promise<void>;
 }): Subscriber => ({
   name: 'job-starter',
   types: [EntityChanged.type],
@@ -32,8 +34,9 @@ export const jobStarter = (deps: {
     const { entity_name: entityName, workflow } = change;
     const job = await newJob(deps.workflows, tenantId, workflow);
     if (job === undefined) return;
-    // Writers that started before the change may still create records without a job.
+    // Writers that started before the change, here or in other processes, may still create records without a job.
     await deps.gate.drained(writersOf(tenantId, entityName));
+    await (deps.pause ?? pause)(OTHERS_MS);
     await withReadModel(async () => {
       for await (const { id, job_id: jobId } of deps.allRecords(tenantId, entityName)) {
         if (jobId !== null) continue;

@@ -33,8 +33,8 @@ export type FindBroken = (
 
 type ChangedEntity = Written<{ readonly entity: EntitySchema }>;
 
-/** Time (ms) within which other processes see a proposal. */
-const OTHERS_MS = 300;
+/** Time (ms) within which other processes see a change, and end the writes that began before it. */
+export const OTHERS_MS = 300;
 /** A change that is not settled after this long (ms) is taken over by another process. */
 const TAKEOVER_MS = 5000;
 const POLL_MS = 100;

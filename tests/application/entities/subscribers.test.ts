@@ -65,12 +65,16 @@ describe('Subscribers of records', () => {
       cause: request().cause,
       decide: () => [change],
     });
-    const starter = (allRecords: () => AsyncIterable<{ id: string; job_id: string | null }>) =>
+    const starter = (
+      allRecords: () => AsyncIterable<{ id: string; job_id: string | null }>,
+      pause = async (): Promise<void> => undefined,
+    ) =>
       jobStarter({
         streams: node.streams,
         workflows: async () => published,
         gate: new WriterGate(),
         allRecords,
+        pause,
       });
     return { node, ids, starter };
   };
@@ -85,6 +89,21 @@ describe('Subscribers of records', () => {
       expect('job' in state ? state.job : undefined).to.deep.include({ state: 'open', workflow_version: 3 });
     }
     expect((await typesOf(node)).filter((type) => type === 'JobStarted')).to.have.length(3);
+  });
+
+  it('start a job for a record that another process writes by the schema before the workflow', async () => {
+    const { node, starter } = await attached();
+    const other = startEntities(node.shared);
+    const found = () => recordsIn(node.shared.events, node.codec);
+    const all = async function* () {
+      for (const id of (await found()).keys()) yield { id, job_id: null };
+    };
+    const writeElsewhere = async (): Promise<void> => {
+      await other.records.create(TENANT, 'node', {}, request());
+    };
+    await deliver(node, starter(all, writeElsewhere));
+    const states = [...(await found()).values()].map(({ state }) => ('job' in state ? state.job?.state : ''));
+    expect(states).to.deep.equal(['open', 'open', 'open', 'open']);
   });
 
   it('do not skip an event because a read model is behind', async () => {
