@@ -127,6 +127,7 @@ export class Endpoint {
     exchange.admittedAt = monotonic();
     const { request, requestId } = exchange;
     const principal = await this.#deps.authenticate(bearerToken(request), this.#family);
+    exchange.principal = principal;
     const params = (): unknown => this.#params(segments);
     exchange.impersonationLog = impersonationLogOf(request, requestId, route, principal, params, appendLine);
     // Counts before access checks: refused requests also cost work, and are logged under impersonation.
@@ -139,7 +140,6 @@ export class Endpoint {
     if (route.limit === 'login' && principal.kind === 'user') {
       refuse(limits.loginAs(principal.email, this.#address(exchange)), 'address');
     }
-    exchange.principal = principal;
     exchange.pending.admit(principal);
     return this.#checkAccess(principal);
   }

@@ -26,7 +26,7 @@ export interface Exchange {
   impersonationLog: RequestLog | undefined;
   /** When the check of the credential began, in monotonic ms. */
   admittedAt: number;
-  /** Set once the credential was checked and the request is within its rate limits. */
+  /** Set once the credential was checked, also for a request that is then refused. */
   principal: Principal | undefined;
   /** `RateLimit` and `RateLimit-Policy`, once the request was counted. */
   limitHeaders: Readonly<Record<string, string>> | undefined;

@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { z } from 'zod';
 import { createRateLimits, TokenBuckets } from '../../../api/http/rate-limits.ts';
+import { requestLog } from '../../../api/http/request-log.ts';
 import { route } from '../../../api/http/route.ts';
 import { testRoutes } from './routes.ts';
 import { serve } from './support.ts';
@@ -97,6 +98,18 @@ describe('Rate limits', () => {
     now += 4_000;
     expect((await ask('admin')).status).to.equal(400);
     await server.close();
+  });
+
+  it('refuse requests that the log names by caller and tenant', async () => {
+    const lines: object[] = [];
+    const logRequest = requestLog({ info: (fields) => void lines.push(fields) }, 100);
+    const server = await serve(testRoutes(), { limits: limits(), logRequest });
+    const ask = (as: string) => server.request('POST', '/api/v1/things', { as, body: '{' });
+    for (let i = 0; i < 4; i += 1) await ask('admin');
+    await ask('late');
+    await server.close();
+    expect(lines[3]).to.include({ status: 429, caller: 'user', tenant: 'acme' });
+    expect(lines[4]).to.include({ status: 401, caller: 'anybody' });
   });
 
   it('report the remaining requests in the headers of the IETF draft', async () => {
