@@ -7,7 +7,11 @@ import type { ErrorAnswer } from './errors.ts';
 import type { CutReason } from './pending-answers.ts';
 import { type TellThreads, threadMetrics } from './thread-metrics.ts';
 
-/** Counts one answer. @param status HTTP status @param seconds from the start of the request's work to its answer */
+/**
+ * Counts one answer.
+ * @param status HTTP status
+ * @param seconds from the start of the request's work, after the connection's earlier requests, to the start of its answer
+ */
 export type ObserveAnswer = (status: number, seconds: number) => void;
 
 export interface HttpMetrics {
@@ -50,7 +54,7 @@ export const createMetrics = (
   const threads = options.threads === undefined ? undefined : threadMetrics(make, options.threads);
   const latency = make.histogram(
     'http_request_duration_seconds',
-    'Time from the arrival of a request to its answer.',
+    'Time from the start of the work on a request to the start of its answer; excludes waits of a new connection and for earlier requests of the connection, and the transfer of the answer.',
     LATENCY,
     'method',
     'route',

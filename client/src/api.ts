@@ -3221,7 +3221,7 @@ export interface components {
             readonly tenant_id: string;
             /** @description A position in the event log. Opaque. */
             readonly position: string;
-            /** @description SHA-256 over all heads, lower-case hex. */
+            /** @description SHA-256 over name, last revision and last hash of every stream, lower-case hex. */
             readonly root: string;
             /** Format: date-time */
             readonly signed_at: string;

@@ -19,7 +19,9 @@ const proof = z
   .object({
     tenant_id: z.string(),
     position,
-    root: z.string().meta({ description: 'SHA-256 over all heads, lower-case hex.' }),
+    root: z.string().meta({
+      description: 'SHA-256 over name, last revision and last hash of every stream, lower-case hex.',
+    }),
     signed_at: timestamp,
     algorithm: z.literal('Ed25519'),
     public_key: z.string().meta({ description: 'Base64 of the DER form (SPKI).' }),
@@ -58,8 +60,9 @@ const withHeads = async (deps: Deps, tenantId: string): Promise<Reply> => {
   const path = join(tmpdir(), `audit-heads-${randomUUID()}`);
   const file = await open(path, 'wx+', 0o600);
   try {
-    const head = await deps.auditSigner.proof(tenantId, async (heads) => {
-      if (heads.length > 0) await file.appendFile(heads.map((one) => `${JSON.stringify(one)}\n`).join(''));
+    const head = await deps.auditSigner.proof(tenantId, async (revisions) => {
+      if (revisions.length > 0)
+        await file.appendFile(revisions.map((one) => `${JSON.stringify(one)}\n`).join(''));
     });
     const body = Readable.from(spooled(`${JSON.stringify(head)}\n`, file), { objectMode: false });
     // Deletes the file however the answer ends, even if the file is never read.
