@@ -1,4 +1,3 @@
-import type { Worker } from 'node:worker_threads';
 import type { FoldingProjection } from '../../application/core/projections/reader.ts';
 import type { LogPage } from '../../application/core/subscriptions/log-follower.ts';
 import type { Place } from '../../application/core/subscriptions/page-buffer.ts';
@@ -79,6 +78,20 @@ const YOUNG_MB = 12;
 /** Time (ms) that growths are batched: waking a thread costs as much as a request. A waiting reader ends the time. */
 const BATCH_MS = 10;
 
+/** What {@link startProjections} uses of a `Worker`. */
+interface ProjectionWorker {
+  on(event: 'message', listener: (message: FromProjections) => void): unknown;
+  on(event: 'error', listener: (error: unknown) => void): unknown;
+  once(event: 'exit', listener: () => void): unknown;
+  postMessage(message: ToProjections): void;
+}
+
+const workerOf = (data: ThreadData): ProjectionWorker =>
+  startThread('projections', new URL('./projections.worker.ts', import.meta.url), {
+    workerData: data,
+    resourceLimits: { maxYoungGenerationSizeMb: YOUNG_MB },
+  });
+
 /** Folds all projections in a worker thread, and restarts it if it ends. */
 export const startProjections = (
   data: ThreadData,
@@ -86,8 +99,11 @@ export const startProjections = (
     readonly logger: Logger;
     readonly metrics: ProjectionMetrics;
     readonly parsePosition: EventStore['parsePosition'];
+    /** Default: a worker thread that runs `projections.worker.ts`. */
+    readonly startWorker?: () => ProjectionWorker;
   },
 ): ProjectionThread => {
+  const { startWorker = () => workerOf(data) } = deps;
   const seen = new Map(
     projections.map(({ name }) => [
       name,
@@ -98,7 +114,7 @@ export const startProjections = (
       }),
     ]),
   );
-  let worker: Worker | undefined;
+  let worker: ProjectionWorker | undefined;
   let stopping = false;
   let growths: LogGrowth[] = [];
   let pending: NodeJS.Timeout | undefined;
@@ -137,10 +153,7 @@ export const startProjections = (
     }
   };
   const start = (): void => {
-    const thread = startThread('projections', new URL('./projections.worker.ts', import.meta.url), {
-      workerData: data,
-      resourceLimits: { maxYoungGenerationSizeMb: YOUNG_MB },
-    });
+    const thread = startWorker();
     worker = thread;
     thread.on('message', take);
     thread.on('error', (error) => deps.logger.error({ err: error }, 'the projection thread failed'));
@@ -154,6 +167,7 @@ export const startProjections = (
         if (!stopping) setTimeout(start, RESTART_MS);
       });
     });
+    for (const projection of seen.values()) projection.started();
   };
   start();
 
@@ -234,6 +248,11 @@ class SeenProjection implements FoldingProjection {
 
   lost(): void {
     this.#generations.clear();
+  }
+
+  /** Announces the readers that wait already: a new thread counts waiting readers from 0. */
+  started(): void {
+    if (this.#listeners.size > 0) this.#post({ kind: 'hurry', projection: this.name, waiting: true });
   }
 }
 
