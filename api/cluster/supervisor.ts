@@ -34,6 +34,9 @@ interface Slot {
 
 type Settings = Pick<Config, 'ROLE' | 'WORKERS' | 'PORT' | 'HOST'>;
 
+type Fork = (env: NodeJS.ProcessEnv) => ChildProcess;
+const forkMain: Fork = (env) => fork(MAIN, { env });
+
 /**
  * Runs several processes on one port (`WORKERS`): the first has the configured role, the others serve requests.
  * Restarts processes, aggregates metrics and forwards rate-limit counts to the other processes (decision 57).
@@ -43,6 +46,7 @@ export class Supervisor {
   readonly #logger: Logger;
   /** Environment variables, which are passed on to the processes. */
   readonly #variables: Readonly<Record<string, string | undefined>>;
+  readonly #fork: Fork;
   readonly #slots: readonly Slot[];
   /** Callbacks of open requests for a process's metrics, by request id. */
   readonly #asked = new Map<number, (metrics: Snapshot) => void>();
@@ -53,11 +57,17 @@ export class Supervisor {
   #failed = false;
   readonly #ended = Promise.withResolvers<void>();
 
-  constructor(settings: Settings, logger: Logger, variables: Readonly<Record<string, string | undefined>>) {
+  constructor(
+    settings: Settings,
+    logger: Logger,
+    variables: Readonly<Record<string, string | undefined>>,
+    forkProcess = forkMain,
+  ) {
     const { ROLE, WORKERS } = settings;
     this.#settings = settings;
     this.#logger = logger;
     this.#variables = variables;
+    this.#fork = forkProcess;
     this.#slots = Array.from({ length: WORKERS }, (_, index) => ({
       identity: { index, processes: WORKERS, owner: randomUUID() },
       role: index === 0 ? ROLE : 'api',
@@ -108,15 +118,28 @@ export class Supervisor {
       PORT: String(this.#port),
       [MEMBER]: JSON.stringify(identity),
     };
-    const child = fork(MAIN, { env: identity.index === 0 ? env : { ...env, DEMO: '0' } });
-    slot.child = child;
+    const failed = (error: unknown): void =>
+      this.#logger.warn({ err: error, process: identity.index }, 'a process failed');
     slot.startedAt = performance.now();
-    this.#logger.info({ process: identity.index, pid: child.pid, role }, 'a process was started');
+    let child: ChildProcess;
+    try {
+      child = this.#fork(identity.index === 0 ? env : { ...env, DEMO: '0' });
+    } catch (error) {
+      failed(error);
+      this.#onExit(slot, null, null);
+      return;
+    }
+    slot.child = child;
+    child.once('spawn', () =>
+      this.#logger.info({ process: identity.index, pid: child.pid, role }, 'a process was started'),
+    );
     child.on('message', (message: unknown) => this.#receive(child, message));
     // Without a listener, an `error` event would end the supervisor.
-    child.on('error', (error) =>
-      this.#logger.warn({ err: error, process: identity.index }, 'a process failed'),
-    );
+    child.on('error', (error) => {
+      failed(error);
+      // A process that could not be started has no `exit` event.
+      if (child.pid === undefined) this.#onExit(slot, null, null);
+    });
     child.once('exit', (code, signal) => this.#onExit(slot, code, signal));
   }
 
