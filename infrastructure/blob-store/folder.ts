@@ -15,9 +15,23 @@ const INCOMING = '.incoming';
 /**
  * Stores blobs as files `<folder>/<tenant>/<xx>/<yy>/<id>`, spread by the last digits of the id, which are
  * random in each kind of UUID. Several processes may use the folder.
+ * @param sync makes the names in a folder durable
  */
-export const openFolderBlobStore = async ({ path: folder }: { path: string }): Promise<BlobStore> => {
+export const openFolderBlobStore = async ({
+  path: folder,
+  sync = syncFolder,
+}: {
+  readonly path: string;
+  readonly sync?: (folder: string) => Promise<void>;
+}): Promise<BlobStore> => {
   const incoming = join(folder, INCOMING);
+
+  /** Creates a folder and its missing parents, and syncs the folders that hold them. */
+  const makeFolder = async (path: string): Promise<void> => {
+    const first = await mkdir(path, { recursive: true });
+    if (first === undefined) return;
+    for (let made = path; made.length >= first.length; made = dirname(made)) await sync(dirname(made));
+  };
   await makeFolder(incoming);
 
   const pathOf = (ref: BlobRef): string => {
@@ -28,27 +42,24 @@ export const openFolderBlobStore = async ({ path: folder }: { path: string }): P
 
   const newPart = (): string => join(incoming, randomUUID());
 
-  /** Moves a durable file to its place. */
-  const place = async (file: string, target: string): Promise<void> => {
-    await makeFolder(dirname(target));
-    await rename(file, target);
-    await syncFolder(dirname(target));
-  };
-
   return {
     put: async (ref, source) => {
       const target = pathOf(ref);
       guarded(source);
       const part = newPart();
+      let written = part;
       const { through, total } = measuring();
       try {
         // `flush` makes the bytes durable before the stream reports its end.
         const file = await open(part, 'wx', 0o600);
         await pipeline(source, through, file.createWriteStream({ flush: true }));
-        await place(part, target);
+        await makeFolder(dirname(target));
+        await rename(part, target);
+        written = target;
+        await sync(dirname(target));
       } catch (error) {
         source.destroy();
-        await rm(part, { force: true }).catch(() => undefined);
+        await rm(written, { force: true }).catch(() => undefined);
         throw error === source.errored ? error : unavailable(error);
       }
       return total();
@@ -62,8 +73,10 @@ export const openFolderBlobStore = async ({ path: folder }: { path: string }): P
       // Sets the time before the rename, so that a concurrent `delete` of older files does not remove the moved file
       // in place of the file that it replaces.
       await utimes(source, now, now);
-      await place(source, target);
-      await syncFolder(dirname(source));
+      await makeFolder(dirname(target));
+      await rename(source, target);
+      await sync(dirname(target));
+      await sync(dirname(source));
     },
 
     open: async (ref, range) => {
@@ -117,13 +130,6 @@ async function* blobsIn(folder: string): AsyncGenerator<{ ref: BlobRef; at: numb
     if (found !== undefined) yield { ref: { tenantId, id: basename(path) }, at: found.mtimeMs };
   }
 }
-
-/** Creates the folder and its missing parents, and syncs the folders that hold them. */
-const makeFolder = async (folder: string): Promise<void> => {
-  const first = await mkdir(folder, { recursive: true });
-  if (first === undefined) return;
-  for (let made = folder; made.length >= first.length; made = dirname(made)) await syncFolder(dirname(made));
-};
 
 /** Maps system errors, such as a full or broken disk, to {@link StoreUnavailable}. */
 const unavailable = (error: unknown): unknown =>

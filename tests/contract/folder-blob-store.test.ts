@@ -36,4 +36,19 @@ describe('A blob folder that cannot be written', () => {
     expect(source.destroyed).to.equal(true);
     await rm(path);
   });
+
+  it('keeps no blob whose name could not be made durable', async () => {
+    const path = await mkdtemp(join(tmpdir(), 'blob-store-'));
+    const ref = { tenantId: 'acme', id: randomUUID() };
+    const ownFolder = join(path, 'acme', ref.id.slice(-2), ref.id.slice(-4, -2));
+    const sync = async (folder: string): Promise<void> => {
+      if (folder === ownFolder) throw Object.assign(new Error('EIO'), { syscall: 'fsync' });
+    };
+    const store = await openFolderBlobStore({ path, sync });
+    const failure = await rejection(store.put(ref, Readable.from([Buffer.from('x')])));
+    expect(failure).to.be.instanceOf(StoreUnavailable);
+    expect(await store.open(ref)).to.equal(undefined);
+    expect(await readdir(join(path, '.incoming'))).to.deep.equal([]);
+    await rm(path, { recursive: true });
+  });
 });
