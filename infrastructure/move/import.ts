@@ -1,6 +1,7 @@
+import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import type { z } from 'zod';
-import type { BlobRef, BlobStore } from '../../application/ports/blob-store.ts';
+import type { BlobRef, BlobStore, StoredBlob } from '../../application/ports/blob-store.ts';
 import type { Position, StoredEvent } from '../../application/ports/event-store.ts';
 import type { IdempotencyStore } from '../../application/ports/idempotency-store.ts';
 import type { KeyStore, WrappedKey } from '../../application/ports/key-store.ts';
@@ -140,7 +141,7 @@ const importBlobs = async (from: string, blobs: BlobStore): Promise<number> => {
     blobLine,
   )) {
     const ref = { tenantId, id };
-    if ((await sizeIn(blobs, ref)) !== size) {
+    if (!(await isStored(blobs, ref, { size, sha256 }))) {
       const copy = await copies.open(ref);
       if (copy === undefined) throw new MoveError(`The file ${id} of ${tenantId} is not in the export.`);
       const stored = await blobs.put(ref, copy.stream);
@@ -155,11 +156,15 @@ const importBlobs = async (from: string, blobs: BlobStore): Promise<number> => {
   return count;
 };
 
-/** The size of a stored blob, which is always complete; undefined if there is none. */
-const sizeIn = async (blobs: BlobStore, ref: BlobRef): Promise<number | undefined> => {
+/** Whether a blob is stored with the exported bytes. Deletes another one: an interrupted run did not check its hash. */
+const isStored = async (blobs: BlobStore, ref: BlobRef, { size, sha256 }: StoredBlob): Promise<boolean> => {
   const present = await blobs.open(ref);
-  present?.stream.destroy();
-  return present?.size;
+  if (present === undefined) return false;
+  const hash = createHash('sha256');
+  for await (const part of present.stream) hash.update(part);
+  if (present.size === size && hash.digest('hex') === sha256) return true;
+  await blobs.delete(ref);
+  return false;
 };
 
 const EVENTS_AT_ONCE = 500;
