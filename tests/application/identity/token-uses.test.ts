@@ -74,6 +74,19 @@ describe('Uses of API tokens', () => {
     expect(await written()).to.equal(1);
   });
 
+  it('that could not be recorded are tried again after the clock was set back', async () => {
+    const { uses, clock, node, written } = await start();
+    const execute = node.commands.execute.bind(node.commands);
+    node.commands.execute = () => Promise.reject(new Error('the store is away'));
+    clock.advance(3_600_000);
+    uses.note('acme', 'one');
+    expect(await written()).to.equal(0);
+    node.commands.execute = execute;
+    clock.advance(-3_600_000);
+    uses.note('acme', 'one');
+    expect(await written()).to.equal(1);
+  });
+
   it('of a token that was revoked before they are recorded leave no event', async () => {
     const { uses, revoke, written } = await start();
     await revoke();
