@@ -61,7 +61,10 @@ export interface StreamCommand<S, E, Facts = undefined> {
 }
 
 export interface ExecuteAllOptions<Facts = undefined> {
-  /** Keeps the loaded states out of the cache, for streams that are rarely read again. */
+  /**
+   * Keeps states of short streams out of the cache when they are loaded, and all written states, for streams that are
+   * rarely read again.
+   */
   readonly uncached: boolean;
   /** Loads facts for all decisions, after the states were read; called again for a command that is executed alone. */
   readonly prepare?: () => Promise<Facts>;

@@ -116,7 +116,8 @@ export class StreamStates {
 
   /**
    * Like {@link load}, for many streams of one type; reads `SLICE` streams per tick.
-   * @param uncached keeps the states of streams with fewer than `SHORT` events out of the cache
+   * @param uncached keeps the states of streams with fewer than `SHORT` events out of the cache. Longer ones are cached:
+   * reading them again costs several reads.
    */
   async loadMany<S, E>(
     tenantId: string,
