@@ -51,7 +51,7 @@ const BEFORE_MONTH_END = Date.UTC(2026, 2, 31, 23, 59, 45);
 const LONGEST_MS = 40 * 60_000;
 
 /** Most steps of a run: a number, and an additional number for each request. */
-const [STEPS, STEPS_OF_REQUEST] = [200_000, 400];
+const [STEPS, STEPS_OF_REQUEST] = [200_000, 1000];
 
 /** One run of the whole product under faults drawn from a seed. */
 export const run = async ({ seed, requests }: RunOptions): Promise<RunResult> => {
