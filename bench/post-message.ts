@@ -15,7 +15,7 @@ import { alternate } from './rounds.ts';
 const CONNECTIONS = 64;
 const ROUNDS = 3;
 const OF_BARE = 0.3;
-const OF_CRUD = 2;
+const OF_CRUD = 2.5;
 
 /**
  * Compares `POST …/messages` with plain Express and with a plain CRUD route under the same load: 64 connections of 64
