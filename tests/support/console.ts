@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { globSync, readFileSync, statSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { promisify } from 'node:util';
-import type { BrowserContextOptions, Page } from 'playwright-core';
+import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playwright-core';
 import { z } from 'zod';
 import { chromiumPath, launchChromium } from './chromium.ts';
 
@@ -17,6 +17,7 @@ export interface ConsoleBrowser {
   readonly problems: readonly string[];
   /** Ignores a problem that the test itself causes. */
   expect(problem: RegExp): void;
+  /** Ends the sessions. */
   close(): Promise<void>;
 }
 
@@ -38,10 +39,15 @@ export const buildConsole = async (): Promise<void> => {
   await promisify(execFile)(process.execPath, ['console/build.js']);
 };
 
+/** The browser of this process; Playwright ends it with the process. Each session has a context of its own. */
+let started: Promise<Browser> | undefined;
+
 /** @param base the server's address */
 export const startConsole = async (base: string): Promise<ConsoleBrowser> => {
   await buildConsole();
-  const browser = await launchChromium(chromiumPath() ?? '');
+  started ??= launchChromium(chromiumPath() ?? '');
+  const browser = await started;
+  const contexts: BrowserContext[] = [];
   const problems: string[] = [];
   const expected: RegExp[] = [];
   const report = (problem: string): void => {
@@ -49,6 +55,7 @@ export const startConsole = async (base: string): Promise<ConsoleBrowser> => {
   };
   const newPage = async (options: BrowserContextOptions): Promise<Page> => {
     const context = await browser.newContext({ reducedMotion: 'reduce', ...options });
+    contexts.push(context);
     const page = await context.newPage();
     page.on('pageerror', (error) => report(`uncaught: ${error.message}`));
     page.on('console', (line) => {
@@ -73,7 +80,9 @@ export const startConsole = async (base: string): Promise<ConsoleBrowser> => {
       await page.goto(`${base}/console/signed-in#${new URLSearchParams({ token }).toString()}`);
       return page;
     },
-    close: () => browser.close(),
+    close: async () => {
+      await Promise.all(contexts.splice(0).map((context) => context.close()));
+    },
   };
 };
 
