@@ -65,76 +65,91 @@ export const openFolderBlobStore = async ({
       return total();
     },
 
-    move: async (from, toId) => {
-      const source = pathOf(from);
-      const target = pathOf({ ...from, id: toId });
-      if (source === target) return;
-      const now = new Date();
-      // Sets the time before the rename, so that a concurrent `delete` of older files does not remove the moved file
-      // in place of the file that it replaces.
-      await utimes(source, now, now);
-      await makeFolder(dirname(target));
-      await rename(source, target);
-      await sync(dirname(target));
-      await sync(dirname(source));
-    },
+    move: (from, toId) =>
+      asked(async () => {
+        const source = pathOf(from);
+        const target = pathOf({ ...from, id: toId });
+        if (source === target) return;
+        const now = new Date();
+        // Sets the time before the rename, so that a concurrent `delete` of older files does not remove the moved file
+        // in place of the file that it replaces.
+        await utimes(source, now, now);
+        await makeFolder(dirname(target));
+        await rename(source, target);
+        await sync(dirname(target));
+        await sync(dirname(source));
+      }),
 
-    open: async (ref, range) => {
-      const file = await orMissing(open(pathOf(ref), 'r'));
-      if (file === undefined) return undefined;
-      try {
-        const { size } = await file.stat();
-        const ends = range === undefined ? {} : { start: range.first, end: range.last };
-        return { size, stream: file.createReadStream(ends) };
-      } catch (error) {
-        await file.close();
-        throw error;
-      }
-    },
+    open: (ref, range) =>
+      asked(async () => {
+        const file = await orMissing(open(pathOf(ref), 'r'));
+        if (file === undefined) return undefined;
+        try {
+          const { size } = await file.stat();
+          const ends = range === undefined ? {} : { start: range.first, end: range.last };
+          return { size, stream: file.createReadStream(ends) };
+        } catch (error) {
+          await file.close();
+          throw error;
+        }
+      }),
 
-    delete: async (ref, before) => {
-      const path = pathOf(ref);
-      if (before === undefined) {
-        await rm(path, { force: true });
-        return;
-      }
-      // Renames the file before its age is read, since a newer file could otherwise replace it in between.
-      const part = newPart();
-      if ((await orMissing(rename(path, part).then(() => true))) === undefined) return;
-      const isNewer = (await stat(part)).mtimeMs >= before;
-      if (isNewer) await link(part, path).catch(ignoreExisting);
-      await rm(part, { force: true });
-    },
+    delete: (ref, before) =>
+      asked(async () => {
+        const path = pathOf(ref);
+        if (before === undefined) {
+          await rm(path, { force: true });
+          return;
+        }
+        // Renames the file before its age is read, since a newer file could otherwise replace it in between.
+        const part = newPart();
+        if ((await orMissing(rename(path, part).then(() => true))) === undefined) return;
+        const isNewer = (await stat(part)).mtimeMs >= before;
+        if (isNewer) await link(part, path).catch(ignoreExisting);
+        await rm(part, { force: true });
+      }),
 
     list: () => blobsIn(folder),
 
-    tidy: async (before) => {
-      for (const name of await namesIn(incoming)) {
-        const part = join(incoming, name);
-        const found = await orMissing(stat(part));
-        if (found !== undefined && found.mtimeMs < before) await rm(part, { force: true });
-      }
-    },
+    tidy: (before) =>
+      asked(async () => {
+        for (const name of await namesIn(incoming)) {
+          const part = join(incoming, name);
+          const found = await orMissing(stat(part));
+          if (found !== undefined && found.mtimeMs < before) await rm(part, { force: true });
+        }
+      }),
 
-    ping: async () => {
-      await stat(incoming);
-    },
+    ping: () => asked(async () => void (await stat(incoming))),
     close: async () => undefined,
   };
 };
 
 async function* blobsIn(folder: string): AsyncGenerator<{ ref: BlobRef; at: number }> {
-  for await (const path of blobPaths(folder)) {
-    const found = await orMissing(stat(join(folder, path)));
-    const [tenantId = ''] = path.split('/');
-    if (found !== undefined) yield { ref: { tenantId, id: basename(path) }, at: found.mtimeMs };
+  try {
+    for await (const path of blobPaths(folder)) {
+      const found = await orMissing(stat(join(folder, path)));
+      const [tenantId = ''] = path.split('/');
+      if (found !== undefined) yield { ref: { tenantId, id: basename(path) }, at: found.mtimeMs };
+    }
+  } catch (error) {
+    throw unavailable(error);
   }
 }
+
+/** @throws {StoreUnavailable} for a system error */
+const asked = async <T>(work: () => Promise<T>): Promise<T> => {
+  try {
+    return await work();
+  } catch (error) {
+    throw unavailable(error);
+  }
+};
 
 /** Maps system errors, such as a full or broken disk, to {@link StoreUnavailable}. */
 const unavailable = (error: unknown): unknown =>
   error instanceof Error && 'syscall' in error
-    ? new StoreUnavailable('the blob folder cannot be written', { cause: error })
+    ? new StoreUnavailable('the blob folder cannot be used', { cause: error })
     : error;
 
 const ignoreExisting = (error: unknown): void => {

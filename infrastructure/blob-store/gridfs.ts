@@ -97,10 +97,14 @@ export async function openGridFsBlobStore(options: MongoOptions): Promise<BlobSt
     },
 
     list: async function* () {
-      for await (const file of files.find({}, { projection: { filename: 1, uploadDate: 1 } })) {
-        const [tenantId = '', id = ''] = String(file.filename).split('/');
-        if (isTenantSegment(tenantId) && isBlobId(id) && file.uploadDate instanceof Date)
-          yield { ref: { tenantId, id }, at: file.uploadDate.getTime() };
+      try {
+        for await (const file of files.find({}, { projection: { filename: 1, uploadDate: 1 } })) {
+          const [tenantId = '', id = ''] = String(file.filename).split('/');
+          if (isTenantSegment(tenantId) && isBlobId(id) && file.uploadDate instanceof Date)
+            yield { ref: { tenantId, id }, at: file.uploadDate.getTime() };
+        }
+      } catch (error) {
+        throw unavailable(error);
       }
     },
 
@@ -128,5 +132,5 @@ const nameOf = ({ tenantId, id }: BlobRef): string => `${tenantId}/${id}`;
 
 const unavailable = (error: unknown): unknown =>
   error instanceof MongoError
-    ? new StoreUnavailable('MongoDB could not store the file', { cause: error })
+    ? new StoreUnavailable('MongoDB does not serve the files', { cause: error })
     : error;

@@ -24,8 +24,8 @@ blobStoreContract('folder', async () => {
   };
 });
 
-describe('A blob folder that cannot be written', () => {
-  it('is reported as an unavailable store', async () => {
+describe('A blob folder that cannot be used', () => {
+  it('is reported as an unavailable store by each method', async () => {
     const path = await mkdtemp(join(tmpdir(), 'blob-store-'));
     const store = await openFolderBlobStore({ path });
     await rm(path, { recursive: true });
@@ -34,6 +34,17 @@ describe('A blob folder that cannot be written', () => {
     const failure = await rejection(store.put({ tenantId: 'acme', id: randomUUID() }, source));
     expect(failure).to.be.instanceOf(StoreUnavailable);
     expect(source.destroyed).to.equal(true);
+    const ref = { tenantId: 'acme', id: randomUUID() };
+    const uses: Readonly<Record<string, () => Promise<unknown>>> = {
+      open: () => store.open(ref),
+      move: () => store.move(ref, randomUUID()),
+      delete: () => store.delete(ref, Date.now()),
+      list: () => Array.fromAsync(store.list()),
+      tidy: () => store.tidy(Date.now()),
+      ping: () => store.ping(),
+    };
+    for (const [name, use] of Object.entries(uses))
+      expect(await rejection(use()), name).to.be.instanceOf(StoreUnavailable);
     await rm(path);
   });
 
