@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setImmediate as nextTick } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
 import { expect } from 'chai';
 import { StoreUnavailable } from '../../application/ports/event-store.ts';
@@ -33,6 +34,29 @@ describe('SQLite read store: many writers of one file', () => {
       const query = { collection: 'docs', tenant: 'acme', index: 'by_n', limit: 2_000 };
       expect((await store.find(generation, query)).docs).to.have.length(1_000);
     }
+    await store.close();
+  });
+
+  it('are not mistaken for a lost index by a list for checks', async () => {
+    const path = join(folder, 'listed.db');
+    const generation = { projection: 'shared', tag: 'v1' };
+    const worker = new Worker(new URL('../support/read-store-writer.ts', import.meta.url), {
+      workerData: { path, tag: 'v1', batches: 500 },
+    });
+    let hasEnded = false;
+    const ended = once(worker, 'message').then(() => {
+      hasEnded = true;
+    });
+    const store = await openSqliteReadStore({ path });
+    let listed = 0;
+    while (!hasEnded) {
+      const page = await store.list(generation, 'docs', undefined, 100);
+      expect(page.filter(({ isIndexed }) => !isIndexed)).to.deep.equal([]);
+      listed += page.length;
+      await nextTick();
+    }
+    await ended;
+    expect(listed).to.be.greaterThan(1000);
     await store.close();
   });
 

@@ -10,7 +10,15 @@ const { path, tag, batches } = z
   .parse(workerData);
 const generation = { projection: 'shared', tag };
 const store = await openSqliteReadStore({ path });
-await store.prepare(generation, [{ name: 'docs', indexes: [{ name: 'by_n', fields: ['n'] }] }]);
+await store.prepare(generation, [
+  {
+    name: 'docs',
+    indexes: [
+      { name: 'by_n', fields: ['n'] },
+      { name: 'by_who', fields: ['who.id', 'n'], multi: 'who.id' },
+    ],
+  },
+]);
 const lease = await store.acquireLease(leaseNameOf(generation), tag, 60_000);
 for (let batch = 1; batch <= batches; batch += 1) {
   const position = positionOf(String(batch).padStart(8, '0'));
@@ -19,7 +27,7 @@ for (let batch = 1; batch <= batches; batch += 1) {
     tenant: 'acme',
     id: `${(batch * 50 + n) % 1_000}`,
     position,
-    value: { n: batch, text: 'x'.repeat(200) },
+    value: { n: batch, who: [{ id: 'ann' }, { id: 'bob' }], text: 'x'.repeat(200) },
   }));
   await store.commit({ generation, fence: lease?.fence ?? 0, writes, checkpoint: position });
 }

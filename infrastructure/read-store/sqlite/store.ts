@@ -153,12 +153,15 @@ export async function openSqliteReadStore({
           for (const writer of writers.values()) writer.finish();
         });
       }),
+    // One transaction, so that documents and their indexes are of one moment.
     list: (generation, collection, after, limit) =>
       read(() =>
-        sinceDrops(() => {
-          const opened = collectionOf(generation, collection);
-          return opened === undefined ? [] : listRows(opened.tables, after, limit);
-        }),
+        connection.snapshot(() =>
+          sinceDrops(() => {
+            const opened = collectionOf(generation, collection);
+            return opened === undefined ? [] : listRows(opened.tables, after, limit);
+          }),
+        ),
       ),
     generations: (projection) =>
       read(() =>
