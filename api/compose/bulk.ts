@@ -1,7 +1,8 @@
 import type { Referrers } from '../../application/bulk/cascades.ts';
 import { BulkPreviews } from '../../application/bulk/preview.ts';
-import { BulkRunner, ofEachTenant, RUNNER, runBulkWorker } from '../../application/bulk/runner.ts';
+import { BulkRunner, RUNNER } from '../../application/bulk/runner.ts';
 import { BulkSessions, type RecordSelector } from '../../application/bulk/sessions.ts';
+import { ofEachTenant, runBulkWorker } from '../../application/bulk/worker.ts';
 import { randomUUID } from '../../application/core/runtime/random.ts';
 import { type DocumentReader, every } from '../../domain/core/projection.ts';
 import { runningSessions } from '../../projections/bulk/bulk.ts';

@@ -28,8 +28,9 @@ import { WithDeps } from '../core/with-deps.ts';
 import type { Directory } from '../identity/directory.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Position } from '../ports/event-store.ts';
-import { type LedgerJournal, ledgerSettingsOf } from './journal.ts';
+import type { LedgerJournal } from './journal.ts';
 import type { PostingProcess } from './posting-process.ts';
+import { ledgerSettingsOf } from './settings.ts';
 
 /** An entry as given by the caller. */
 export interface GivenEntry {

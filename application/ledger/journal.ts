@@ -1,5 +1,4 @@
-import { DomainError, notFound } from '../../domain/core/errors.ts';
-import { dayIn } from '../../domain/ledger/dates.ts';
+import { DomainError } from '../../domain/core/errors.ts';
 import type { PostingAttempt } from '../../domain/ledger/entry.ts';
 import {
   type AnswerEvent,
@@ -17,8 +16,6 @@ import type { Stream, Streams } from '../core/commands/streams.ts';
 import type { Cause, EventCodec, RecordedEvent } from '../core/events/event-codec.ts';
 import { eventsOf } from '../core/events/stream-events.ts';
 import { WithDeps } from '../core/with-deps.ts';
-import type { Directory } from '../identity/directory.ts';
-import type { Clock } from '../ports/clock.ts';
 import { type EventStore, EventTooLarge, type Position } from '../ports/event-store.ts';
 
 /** The journal's answer to a posting attempt. */
@@ -118,16 +115,3 @@ export class LedgerJournal extends WithDeps<{ streams: Streams; events: EventSto
     return this.deps.streams.of(journalStream, tenantId, JOURNAL_ID);
   }
 }
-
-/**
- * The present day, `YYYY-MM-DD` in the tenant's time zone, and the default currency of entries and reports.
- * @throws `not_found`
- */
-export const ledgerSettingsOf = async (
-  { directory, clock }: { readonly directory: Directory; readonly clock: Clock },
-  tenantId: string,
-): Promise<{ readonly today: string; readonly currency: string }> => {
-  const tenant = await directory.tenant(tenantId);
-  if (tenant === undefined) throw notFound();
-  return { today: dayIn(clock.now(), tenant.timezone), currency: tenant.currency };
-};

@@ -40,7 +40,8 @@ import type { Directory } from '../identity/directory.ts';
 import type { Clock, Ids } from '../ports/clock.ts';
 import type { EventStore } from '../ports/event-store.ts';
 import type { Logger } from '../ports/logger.ts';
-import { type Answer, type LedgerJournal, ledgerSettingsOf } from './journal.ts';
+import type { Answer, LedgerJournal } from './journal.ts';
+import { ledgerSettingsOf } from './settings.ts';
 
 export type Posted = Written<{ readonly posting: RecordedEvent<PostingEvent> }>;
 

@@ -3,7 +3,7 @@ import type { TimeTravel } from '../../../application/audit/time-travel.ts';
 import type { LoggedEvent, RecordedEvent } from '../../../application/core/events/event-codec.ts';
 import type { ReadModels } from '../../../application/core/projections/read-models.ts';
 import type { Directory } from '../../../application/identity/directory.ts';
-import { ledgerSettingsOf } from '../../../application/ledger/journal.ts';
+import { ledgerSettingsOf } from '../../../application/ledger/settings.ts';
 import type { Clock } from '../../../application/ports/clock.ts';
 import { ACCOUNT_TYPES } from '../../../domain/ledger/account.ts';
 import { yearStart } from '../../../domain/ledger/dates.ts';

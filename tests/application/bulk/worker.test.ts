@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import type { RunningSession } from '../../../application/bulk/runner.ts';
-import { ofEachTenant } from '../../../application/bulk/runner.ts';
+import { ofEachTenant } from '../../../application/bulk/worker.ts';
 
 const sessions = (tenantId: string, count: number): RunningSession[] =>
   Array.from({ length: count }, (_, nth) => ({ tenantId, sessionId: `${tenantId} ${nth}` }));
