@@ -80,6 +80,10 @@ export async function openSqliteReadStore({
     }
   }
 
+  /** Several reads of one moment: no other process commits in between. */
+  const readAtOnce = <T>(action: () => T): Promise<T> =>
+    read(() => connection.snapshot(() => sinceDrops(action)));
+
   function loadMany(generation: GenerationId, keys: readonly DocKey[]): (StoredDoc | undefined)[] {
     const found = new Array<StoredDoc | undefined>(keys.length).fill(undefined);
     const groups = Map.groupBy(keys.keys(), (at) => `${keys[at]?.collection}/${keys[at]?.tenant}`);
@@ -120,14 +124,9 @@ export async function openSqliteReadStore({
       read(() => sinceDrops(() => collectionOf(generation, query.collection)?.find(query) ?? { docs: [] })),
     entries: (generation, query) =>
       read(() => sinceDrops(() => collectionOf(generation, query.collection)?.entries(query) ?? [])),
-    // One transaction, so that no other process commits in between.
     async findAll(generation, queries) {
-      const found = await read(() =>
-        connection.snapshot(() =>
-          sinceDrops(() =>
-            queries.map((query) => collectionOf(generation, query.collection)?.texts(query) ?? []),
-          ),
-        ),
+      const found = await readAtOnce(() =>
+        queries.map((query) => collectionOf(generation, query.collection)?.texts(query) ?? []),
       );
       const all: (readonly JsonObject[])[] = [];
       for (const texts of found) all.push(await parsed(texts));
@@ -153,16 +152,11 @@ export async function openSqliteReadStore({
           for (const writer of writers.values()) writer.finish();
         });
       }),
-    // One transaction, so that documents and their indexes are of one moment.
     list: (generation, collection, after, limit) =>
-      read(() =>
-        connection.snapshot(() =>
-          sinceDrops(() => {
-            const opened = collectionOf(generation, collection);
-            return opened === undefined ? [] : listRows(opened.tables, after, limit);
-          }),
-        ),
-      ),
+      readAtOnce(() => {
+        const opened = collectionOf(generation, collection);
+        return opened === undefined ? [] : listRows(opened.tables, after, limit);
+      }),
     generations: (projection) =>
       read(() =>
         prepare('SELECT tag FROM generations WHERE projection = ? ORDER BY tag')
