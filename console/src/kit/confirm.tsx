@@ -1,8 +1,8 @@
-import { createContext, type ReactNode, useContext, useId, useMemo, useState } from 'react';
+import { createContext, type ReactNode, useContext, useMemo, useState } from 'react';
 import { Button, type ButtonProps } from './button.tsx';
-import { Dialog } from './dialog.tsx';
+import { DialogForm } from './dialog-form.tsx';
+import { TextField } from './form.tsx';
 import { MenuItem, type MenuItemProps } from './menu.tsx';
-import { Problem } from './problem.tsx';
 
 export interface Question {
   readonly title: string;
@@ -56,54 +56,30 @@ export const ConfirmItem = ({
 const ConfirmDialog = ({ question, onClose }: { question: Question; onClose: () => void }) => {
   const { title, consequence, action, typed, tone = 'danger', run } = question;
   const [text, setText] = useState('');
-  const [isRunning, setRunning] = useState(false);
-  const [error, setError] = useState<unknown>();
-  const id = useId();
-  const isReady = !isRunning && (typed === undefined || text === typed);
-  const submit = async (): Promise<void> => {
-    if (!isReady) return;
-    setRunning(true);
-    setError(undefined);
-    try {
-      await run();
-      onClose();
-    } catch (reason) {
-      setError(reason);
-      setRunning(false);
-    }
-  };
   return (
-    <Dialog title={title} onClose={onClose}>
-      <form
-        className="form"
-        onSubmit={(event) => {
-          event.preventDefault();
-          void submit();
-        }}
-      >
-        <div className="stack">{typeof consequence === 'string' ? <p>{consequence}</p> : consequence}</div>
-        {typed === undefined ? null : (
-          <div className="field">
-            <label htmlFor={id}>
+    <DialogForm
+      title={title}
+      submit={action}
+      tone={tone}
+      isDisabled={typed !== undefined && text !== typed}
+      cancel="Keep it as it is"
+      onClose={onClose}
+      onSubmit={run}
+    >
+      <div className="stack">{typeof consequence === 'string' ? <p>{consequence}</p> : consequence}</div>
+      {typed === undefined ? null : (
+        <TextField
+          name="typed"
+          label={
+            <>
               Type <code>{typed}</code> to continue
-            </label>
-            <input
-              id={id}
-              className="input"
-              value={text}
-              autoComplete="off"
-              onChange={({ target }) => setText(target.value)}
-            />
-          </div>
-        )}
-        {error === undefined ? null : <Problem error={error} />}
-        <div className="form-end">
-          <Button onClick={onClose}>Keep it as it is</Button>
-          <Button type="submit" tone={tone} disabled={!isReady}>
-            {isRunning ? 'Working…' : action}
-          </Button>
-        </div>
-      </form>
-    </Dialog>
+            </>
+          }
+          value={text}
+          autoComplete="off"
+          onChange={({ target }) => setText(target.value)}
+        />
+      )}
+    </DialogForm>
   );
 };

@@ -2,7 +2,7 @@ import type { ComponentProps } from 'react';
 import { Dialog } from './dialog.tsx';
 import { Form } from './form.tsx';
 
-type FormProps = Omit<ComponentProps<typeof Form>, 'onCancel' | 'cancel'>;
+type FormProps = Omit<ComponentProps<typeof Form>, 'onCancel'>;
 
 interface DialogFormProps extends FormProps {
   readonly title: string;

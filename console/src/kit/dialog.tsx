@@ -1,6 +1,6 @@
 import { X } from 'lucide-react';
-import { type ReactNode, useEffect, useId, useRef } from 'react';
-import { IconButton } from './button.tsx';
+import { type ReactNode, useEffect, useId, useRef, useState } from 'react';
+import { Button, type ButtonProps, IconButton } from './button.tsx';
 
 interface DialogProps {
   readonly title: string;
@@ -49,5 +49,21 @@ export const Dialog = ({ title, onClose, size = 'normal', children }: DialogProp
       )}
       <div className={size === 'drawer' ? undefined : 'dialog-body'}>{children}</div>
     </dialog>
+  );
+};
+
+interface DialogButtonProps extends Omit<ButtonProps, 'onClick'> {
+  /** Makes the dialogue; `close` closes it. */
+  readonly dialog: (close: () => void) => ReactNode;
+}
+
+/** A button that opens a dialogue. */
+export const DialogButton = ({ dialog, ...rest }: DialogButtonProps) => {
+  const [isOpen, setOpen] = useState(false);
+  return (
+    <>
+      <Button {...rest} onClick={() => setOpen(true)} />
+      {isOpen ? dialog(() => setOpen(false)) : null}
+    </>
   );
 };

@@ -2,13 +2,14 @@ import {
   createContext,
   type InputHTMLAttributes,
   type ReactNode,
+  type SelectHTMLAttributes,
   useContext,
   useId,
   useRef,
   useState,
 } from 'react';
 import { ApiError } from '../../../client/src/index.ts';
-import { Button } from './button.tsx';
+import { Button, type ButtonProps } from './button.tsx';
 import { issuesOf, Problem } from './problem.tsx';
 
 /** The values of a form by the names of its fields. */
@@ -65,13 +66,17 @@ interface FormProps {
   readonly onSubmit: (values: FormValues) => Promise<unknown>;
   /** The verb on the button. */
   readonly submit: string;
+  readonly tone?: ButtonProps['tone'];
+  /** Whether the form cannot be sent yet. */
+  readonly isDisabled?: boolean;
   readonly onCancel?: (() => void) | undefined;
   /** Default: Cancel. */
   readonly cancel?: string;
   readonly children: ReactNode;
 }
 
-export const Form = ({ onSubmit, submit, onCancel, cancel = 'Cancel', children }: FormProps) => {
+export const Form = (props: FormProps) => {
+  const { onSubmit, submit, tone = 'primary', isDisabled, onCancel, cancel = 'Cancel', children } = props;
   const form = useRef<HTMLFormElement>(null);
   const [error, setError] = useState<unknown>();
   const [isRunning, setRunning] = useState(false);
@@ -103,7 +108,7 @@ export const Form = ({ onSubmit, submit, onCancel, cancel = 'Cancel', children }
         {error === undefined || isShownAtFields(error, form.current) ? null : <Problem error={error} />}
         <div className="form-end">
           {onCancel === undefined ? null : <Button onClick={onCancel}>{cancel}</Button>}
-          <Button type="submit" tone="primary" aria-disabled={isRunning}>
+          <Button type="submit" tone={tone} disabled={isDisabled} aria-disabled={isRunning}>
             {isRunning ? 'Working…' : submit}
           </Button>
         </div>
@@ -181,8 +186,12 @@ export const Field = ({
   );
 };
 
-type TextProps = FieldProps &
-  Omit<InputHTMLAttributes<HTMLInputElement>, 'className' | 'id' | 'name'> & { readonly rows?: number };
+type Native = 'className' | 'id' | 'name' | 'onChange';
+
+interface TextProps extends FieldProps, Omit<InputHTMLAttributes<HTMLInputElement>, Native> {
+  readonly rows?: number;
+  readonly onChange?: (event: { readonly target: { readonly value: string } }) => void;
+}
 
 /** @param props.rows makes it a textarea */
 export const TextField = ({ name, label, hint, rows, ...rest }: TextProps) => (
@@ -197,6 +206,8 @@ export const TextField = ({ name, label, hint, rows, ...rest }: TextProps) => (
           rows={rows}
           required={rest.required}
           defaultValue={rest.defaultValue}
+          value={rest.value}
+          onChange={rest.onChange}
           placeholder={rest.placeholder}
           maxLength={rest.maxLength}
         />
@@ -205,15 +216,16 @@ export const TextField = ({ name, label, hint, rows, ...rest }: TextProps) => (
   </Field>
 );
 
-interface SelectProps extends FieldProps {
+interface SelectProps
+  extends FieldProps,
+    Omit<SelectHTMLAttributes<HTMLSelectElement>, 'className' | 'id' | 'name'> {
   readonly options: readonly (readonly [value: string, label: string])[];
-  readonly defaultValue?: string | undefined;
 }
 
-export const SelectField = ({ name, label, hint, options, defaultValue }: SelectProps) => (
+export const SelectField = ({ name, label, hint, options, ...rest }: SelectProps) => (
   <Field name={name} label={label} hint={hint}>
     {(control) => (
-      <select {...control} className="input" defaultValue={defaultValue}>
+      <select {...rest} {...control} className="input">
         {options.map(([value, text]) => (
           <option key={value} value={value}>
             {text}

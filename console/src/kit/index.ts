@@ -11,7 +11,7 @@ export { ConfirmButton, ConfirmItem, useConfirm } from './confirm.tsx';
 export { Copied, Copy, Secret } from './copy.tsx';
 export { Count } from './count.tsx';
 export { type Column, DataTable, type Listed, type Sorting } from './data-table.tsx';
-export { Dialog } from './dialog.tsx';
+export { Dialog, DialogButton } from './dialog.tsx';
 export { DialogForm } from './dialog-form.tsx';
 export { Download, saveFile } from './download.tsx';
 export { Empty } from './empty.tsx';

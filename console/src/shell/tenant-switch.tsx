@@ -1,32 +1,35 @@
 import { Building2 } from 'lucide-react';
 import { useState } from 'react';
 import { useLocation } from 'wouter';
+import type { components } from '../../../client/src/index.ts';
 import { Button } from '../kit/button.tsx';
 import { PageSessionProvider } from '../kit/client.tsx';
+import { actions } from '../kit/columns.tsx';
 import { DataTable } from '../kit/data-table.tsx';
-import { Dialog } from '../kit/dialog.tsx';
+import { Dialog, DialogButton } from '../kit/dialog.tsx';
 import { Form, TextField } from '../kit/form.tsx';
 import { usePages } from '../kit/reads.ts';
 import { clientOf } from '../session/clients.ts';
 import { type PlatformSession, signIn, signOut, tenantSession } from '../session/store.ts';
 import { useSessions } from '../session/use-sessions.ts';
 
+type Tenant = components['schemas']['Tenant'];
+
 /** Lets a platform admin act in a tenant, as the tenant's oldest admin. */
 export const TenantSwitch = ({ platform }: { platform: PlatformSession }) => {
-  const [isOpen, setOpen] = useState(false);
   const { tenant } = useSessions();
   return (
-    <>
-      <Button tone="ghost" onClick={() => setOpen(true)}>
-        <Building2 size={16} aria-hidden />
-        <span className="truncate">{tenant?.tenantId ?? 'Open a tenant'}</span>
-      </Button>
-      {isOpen ? (
+    <DialogButton
+      tone="ghost"
+      dialog={(close) => (
         <PageSessionProvider value={platform}>
-          <ChooseTenant platform={platform} onClose={() => setOpen(false)} />
+          <ChooseTenant platform={platform} onClose={close} />
         </PageSessionProvider>
-      ) : null}
-    </>
+      )}
+    >
+      <Building2 size={16} aria-hidden />
+      <span className="truncate">{tenant?.tenantId ?? 'Open a tenant'}</span>
+    </DialogButton>
   );
 };
 
@@ -48,22 +51,16 @@ const ChooseTenant = ({ platform, onClose }: { platform: PlatformSession; onClos
         columns={[
           { key: 'name', title: 'Name', cell: ({ name }) => name, min: 130 },
           { key: 'id', title: 'Id', cell: ({ id }) => <code>{id}</code>, min: 100 },
-          {
-            key: 'actions',
-            title: '',
-            min: 80,
-            grow: 0,
-            cell: ({ id, name, status }) => (
-              <Button
-                size="small"
-                disabled={status === 'suspended'}
-                aria-label={`Open ${name}`}
-                onClick={() => setChosen(id)}
-              >
-                {status === 'suspended' ? 'Suspended' : 'Open'}
-              </Button>
-            ),
-          },
+          actions(80, ({ id, name, status }: Tenant) => (
+            <Button
+              size="small"
+              disabled={status === 'suspended'}
+              aria-label={`Open ${name}`}
+              onClick={() => setChosen(id)}
+            >
+              {status === 'suspended' ? 'Suspended' : 'Open'}
+            </Button>
+          )),
         ]}
       />
     </Dialog>

@@ -10,6 +10,7 @@ import {
   ConfirmButton,
   DataTable,
   Dialog,
+  DialogButton,
   DialogForm,
   Empty,
   Page,
@@ -41,7 +42,6 @@ const StateBadge = ({ token }: { token: ApiToken }) => {
 
 /** Long-lived tokens of programs: made with scopes, shown once, revoked. */
 const ApiTokens = () => {
-  const [isMinting, setMinting] = useState(false);
   const [secret, setSecret] = useState<string>();
   const tokens = usePages(['api-tokens'], (client, limit) =>
     client.items('/api/v1/tenant/api-tokens', { params: { query: { limit } } }),
@@ -98,10 +98,10 @@ const ApiTokens = () => {
       title="API tokens"
       about="For programs that call the API. A token belongs to the tenant and can do what its scopes allow."
       actions={
-        <Button tone="primary" onClick={() => setMinting(true)}>
+        <DialogButton tone="primary" dialog={(close) => <Mint onClose={close} onMade={setSecret} />}>
           <KeyRound size={16} aria-hidden />
           Make a token
-        </Button>
+        </DialogButton>
       }
     >
       <Card flush>
@@ -117,7 +117,6 @@ const ApiTokens = () => {
           }
         />
       </Card>
-      {isMinting ? <Mint onClose={() => setMinting(false)} onMade={setSecret} /> : null}
       {secret === undefined ? null : (
         <Dialog title="The token" onClose={() => setSecret(undefined)}>
           <div className="stack">

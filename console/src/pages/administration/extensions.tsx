@@ -1,15 +1,14 @@
 import { Puzzle } from 'lucide-react';
-import { useState } from 'react';
 import type { components } from '../../../../client/src/index.ts';
 import {
   ActionsMenu,
   actions,
   Badge,
-  Button,
   Card,
   type Column,
   ConfirmItem,
   DataTable,
+  DialogButton,
   DialogForm,
   Empty,
   MenuItem,
@@ -25,7 +24,6 @@ type Extension = components['schemas']['Extension'];
 
 /** Extensions of the tenant: install by manifest, switch on and off, uninstall. */
 const Extensions = () => {
-  const [isInstalling, setInstalling] = useState(false);
   const extensions = usePages(['extensions'], (client, limit) =>
     client.items('/api/v1/tenant/extensions', { params: { query: { limit } } }),
   );
@@ -54,10 +52,10 @@ const Extensions = () => {
       title="Extensions"
       about="Programs that are loaded into the tenant and act for the person who uses them, within their scopes."
       actions={
-        <Button tone="primary" onClick={() => setInstalling(true)}>
+        <DialogButton tone="primary" dialog={(close) => <Install onClose={close} />}>
           <Puzzle size={16} aria-hidden />
           Install
-        </Button>
+        </DialogButton>
       }
     >
       <Card flush>
@@ -73,7 +71,6 @@ const Extensions = () => {
           }
         />
       </Card>
-      {isInstalling ? <Install onClose={() => setInstalling(false)} /> : null}
     </Page>
   );
 };

@@ -5,12 +5,12 @@ import {
   ActionsMenu,
   actions,
   Badge,
-  Button,
   Card,
   type Column,
   ConfirmItem,
   DataTable,
   Dialog,
+  DialogButton,
   DialogForm,
   Empty,
   MenuItem,
@@ -35,7 +35,6 @@ const roleOf = (text: string): User['role'] => (text === 'admin' ? 'admin' : 'op
 
 /** The people of the tenant: add, change, deactivate, forget. */
 const Users = () => {
-  const [isAdding, setAdding] = useState(false);
   const [edited, setEdited] = useState<User>();
   const [link, setLink] = useState<string>();
   const users = usePages(['users'], (client, limit) =>
@@ -66,10 +65,10 @@ const Users = () => {
       title="Users"
       about="The people of the tenant. Those without a password sign in by single sign-on."
       actions={
-        <Button tone="primary" onClick={() => setAdding(true)}>
+        <DialogButton tone="primary" dialog={(close) => <AddUser onClose={close} />}>
           <UserPlus size={16} aria-hidden />
           Add a person
-        </Button>
+        </DialogButton>
       }
     >
       <Card flush>
@@ -82,7 +81,6 @@ const Users = () => {
           empty={<Empty title="No users yet" />}
         />
       </Card>
-      {isAdding ? <AddUser onClose={() => setAdding(false)} /> : null}
       {edited === undefined ? null : <EditUser user={edited} onClose={() => setEdited(undefined)} />}
       {link === undefined ? null : (
         <Dialog title="A link for a new password" onClose={() => setLink(undefined)}>

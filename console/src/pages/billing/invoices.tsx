@@ -1,13 +1,12 @@
-import { useState } from 'react';
 import { Link, useLocation } from 'wouter';
 import type { components } from '../../../../client/src/index.ts';
 import {
   ago,
   Badge,
-  Button,
   Card,
   type Column,
   DataTable,
+  DialogButton,
   DialogForm,
   Empty,
   Failed,
@@ -65,7 +64,6 @@ const COLUMNS: readonly Column<Invoice>[] = [
 /** Frozen invoices of all states, newest first. */
 export default function Invoices() {
   const [, navigate] = useLocation();
-  const [isMaking, setMaking] = useState(false);
   const filters = useFilters(['state', 'customer']);
   const [state, customer] = [filters.of('state'), filters.of('customer')];
   const query = {
@@ -83,9 +81,9 @@ export default function Invoices() {
       title="Invoices"
       about="An invoice is frozen when it is made. Until it is issued it can be voided, which frees its window again."
       actions={
-        <Button tone="primary" onClick={() => setMaking(true)}>
+        <DialogButton tone="primary" dialog={(close) => <NewInvoice onClose={close} />}>
           New invoice
-        </Button>
+        </DialogButton>
       }
     >
       <BillingLinks at="/billing/invoices" />
@@ -111,7 +109,6 @@ export default function Invoices() {
           }
         />
       </Card>
-      {isMaking ? <NewInvoice onClose={() => setMaking(false)} /> : null}
     </Page>
   );
 }

@@ -10,6 +10,7 @@ import {
   type Column,
   ConfirmButton,
   DataTable,
+  DialogButton,
   DialogForm,
   Empty,
   Failed,
@@ -202,7 +203,6 @@ const AccountDialog = ({ account, onClose }: { account: Account | undefined; onC
 
 /** Shows and sets the lock of the books: the day through which nothing can be posted any more. */
 const BooksLock = ({ isAdmin }: { isAdmin: boolean }) => {
-  const [isOpen, setOpen] = useState(false);
   const lock = useRead(['books-lock'], (client, signal) => client.get('/api/v1/tenant/gl/lock', { signal }));
   const change = useAction(
     (client, day: string | null) => client.put('/api/v1/tenant/gl/lock', { body: { locked_through: day } }),
@@ -220,9 +220,28 @@ const BooksLock = ({ isAdmin }: { isAdmin: boolean }) => {
         </span>
         {isAdmin ? (
           <span className="row">
-            <Button size="small" onClick={() => setOpen(true)}>
+            <DialogButton
+              size="small"
+              dialog={(close) => (
+                <DialogForm
+                  title="Lock the books"
+                  submit="Lock"
+                  onClose={close}
+                  onSubmit={(values) => change.mutateAsync(values.text('locked_through'))}
+                >
+                  <TextField
+                    name="locked_through"
+                    label="Through"
+                    type="date"
+                    required
+                    defaultValue={through ?? undefined}
+                    hint="Nothing is posted or reversed on this day or before."
+                  />
+                </DialogForm>
+              )}
+            >
               {through === null ? 'Lock books' : 'Change lock'}
-            </Button>
+            </DialogButton>
             {through === null ? null : (
               <ConfirmButton
                 size="small"
@@ -239,23 +258,6 @@ const BooksLock = ({ isAdmin }: { isAdmin: boolean }) => {
           </span>
         ) : null}
       </div>
-      {isOpen ? (
-        <DialogForm
-          title="Lock the books"
-          submit="Lock"
-          onClose={() => setOpen(false)}
-          onSubmit={(values) => change.mutateAsync(values.text('locked_through'))}
-        >
-          <TextField
-            name="locked_through"
-            label="Through"
-            type="date"
-            required
-            defaultValue={through ?? undefined}
-            hint="Nothing is posted or reversed on this day or before."
-          />
-        </DialogForm>
-      ) : null}
     </Card>
   );
 };

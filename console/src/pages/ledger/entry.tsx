@@ -5,10 +5,9 @@ import {
   Card,
   ConfirmButton,
   Copied,
-  Dialog,
+  DialogForm,
   Facts,
   Figures,
-  Form,
   Money,
   MoneyCell,
   Page,
@@ -181,23 +180,21 @@ const ReverseDialog = ({ id, name, onClose }: { id: string; name: string; onClos
     { invalidates: CHANGED, done: 'The entry is reversed.' },
   );
   return (
-    <Dialog title={`Reverse ${name}?`} onClose={onClose}>
+    <DialogForm
+      title={`Reverse ${name}?`}
+      submit="Reverse entry"
+      onClose={onClose}
+      onSubmit={async (values) => {
+        const mirror = await reverse.mutateAsync(values.given('date', 'memo'));
+        navigate(`/ledger/entries/${mirror.id}`);
+      }}
+    >
       <p>
         A mirror entry is posted at once, with the next number. Both stay in the reports and cancel each other
         out. This cannot be undone.
       </p>
-      <Form
-        submit="Reverse entry"
-        onCancel={onClose}
-        onSubmit={async (values) => {
-          const mirror = await reverse.mutateAsync(values.given('date', 'memo'));
-          onClose();
-          navigate(`/ledger/entries/${mirror.id}`);
-        }}
-      >
-        <TextField name="date" label="Date of the mirror entry" type="date" hint="Default: today." />
-        <TextField name="memo" label="Memo" maxLength={500} />
-      </Form>
-    </Dialog>
+      <TextField name="date" label="Date of the mirror entry" type="date" hint="Default: today." />
+      <TextField name="memo" label="Memo" maxLength={500} />
+    </DialogForm>
   );
 };

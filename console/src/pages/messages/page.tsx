@@ -1,7 +1,6 @@
 import { MessageSquarePlus } from 'lucide-react';
-import { useState } from 'react';
 import { useParams } from 'wouter';
-import { Button, Empty, Page } from '../../kit/index.ts';
+import { DialogButton, Empty, Page } from '../../kit/index.ts';
 import { useLiveConversations } from './conversations.ts';
 import { ConversationList } from './list.tsx';
 import { StartConversation } from './start.tsx';
@@ -11,16 +10,15 @@ import '../../styles/messages.css';
 /** The list of conversations next to the open conversation; a narrow page shows one of the two. */
 export default function Messages() {
   const { id } = useParams();
-  const [isStarting, setStarting] = useState(false);
   useLiveConversations();
   return (
     <Page
       title="Messages"
       actions={
-        <Button tone="primary" onClick={() => setStarting(true)}>
+        <DialogButton tone="primary" dialog={(close) => <StartConversation onClose={close} />}>
           <MessageSquarePlus size={16} aria-hidden />
           New conversation
-        </Button>
+        </DialogButton>
       }
     >
       <div className="card talk" data-open={id !== undefined}>
@@ -35,7 +33,6 @@ export default function Messages() {
           <Thread key={id} id={id} />
         )}
       </div>
-      {isStarting ? <StartConversation onClose={() => setStarting(false)} /> : null}
     </Page>
   );
 }

@@ -1,12 +1,11 @@
-import { useState } from 'react';
 import { useParams } from 'wouter';
 import type { components } from '../../../../client/src/index.ts';
 import {
   Badge,
-  Button,
   Card,
   CheckField,
   ConfirmButton,
+  DialogButton,
   Facts,
   Form,
   Page,
@@ -37,7 +36,6 @@ const useChange = (id: string, done: string) =>
 const TenantPage = () => {
   const { id = '' } = useParams();
   const session = usePageSession();
-  const [isEntering, setEntering] = useState(false);
   const tenant = useRead(['tenant', id], (client, signal) =>
     client.get('/super/tenants/{id}', { params: { path: { id } }, signal }),
   );
@@ -50,9 +48,17 @@ const TenantPage = () => {
         data === undefined ? undefined : (
           <>
             <StatusButton tenant={data} />
-            <Button tone="primary" disabled={data.status === 'suspended'} onClick={() => setEntering(true)}>
+            <DialogButton
+              tone="primary"
+              disabled={data.status === 'suspended'}
+              dialog={(close) =>
+                session.kind === 'platform' ? (
+                  <EnterTenant platform={session} tenantId={id} onClose={close} />
+                ) : null
+              }
+            >
               Act in this tenant
-            </Button>
+            </DialogButton>
           </>
         )
       }
@@ -76,9 +82,6 @@ const TenantPage = () => {
           </div>
         </>
       )}
-      {isEntering && session.kind === 'platform' ? (
-        <EnterTenant platform={session} tenantId={id} onClose={() => setEntering(false)} />
-      ) : null}
     </Page>
   );
 };

@@ -1,15 +1,14 @@
 import { Building2 } from 'lucide-react';
-import { useState } from 'react';
 import { Link, useLocation } from 'wouter';
 import type { components } from '../../../../client/src/index.ts';
 import {
   ago,
   Badge,
-  Button,
   Card,
   CheckField,
   type Column,
   DataTable,
+  DialogButton,
   DialogForm,
   Empty,
   Page,
@@ -24,7 +23,6 @@ type Tenant = components['schemas']['Tenant'];
 
 /** All tenants of the platform. */
 const Tenants = () => {
-  const [isAdding, setAdding] = useState(false);
   const [, navigate] = useLocation();
   const tenants = usePages(['tenants'], (client, limit) =>
     client.items('/super/tenants', { params: { query: { limit } } }),
@@ -62,10 +60,10 @@ const Tenants = () => {
       title="Tenants"
       about="Plans, entitlements, single sign-on and status of each tenant."
       actions={
-        <Button tone="primary" onClick={() => setAdding(true)}>
+        <DialogButton tone="primary" dialog={(close) => <AddTenant onClose={close} />}>
           <Building2 size={16} aria-hidden />
           Add a tenant
-        </Button>
+        </DialogButton>
       }
     >
       <Card flush>
@@ -78,7 +76,6 @@ const Tenants = () => {
           empty={<Empty title="No tenants yet" />}
         />
       </Card>
-      {isAdding ? <AddTenant onClose={() => setAdding(false)} /> : null}
     </Page>
   );
 };

@@ -1,14 +1,13 @@
 import { Plus } from 'lucide-react';
-import { useState } from 'react';
 import { Link, useLocation } from 'wouter';
 import {
   ago,
-  Button,
   Card,
   type Column,
   Count,
   counts,
   DataTable,
+  DialogButton,
   Empty,
   Page,
   useIsAdmin,
@@ -76,7 +75,6 @@ const COLUMNS: readonly Column<Entity>[] = [
 /** The list of the tenant's entities. */
 export default function Entities() {
   const [, navigate] = useLocation();
-  const [isAdding, setAdding] = useState(false);
   const isAdmin = useIsAdmin();
   const rows = usePages(['entities', 'list'], (client, limit) =>
     client.items('/api/v1/tenant/entities', { params: { query: { limit } } }),
@@ -87,10 +85,10 @@ export default function Entities() {
       about="Records by entity. An entity defines the fields of its records."
       actions={
         isAdmin ? (
-          <Button tone="primary" onClick={() => setAdding(true)}>
+          <DialogButton tone="primary" dialog={(close) => <EntityDialog onClose={close} />}>
             <Plus size={16} aria-hidden />
             New entity
-          </Button>
+          </DialogButton>
         ) : null
       }
     >
@@ -109,7 +107,6 @@ export default function Entities() {
           }
         />
       </Card>
-      {isAdding ? <EntityDialog onClose={() => setAdding(false)} /> : null}
     </Page>
   );
 }

@@ -1,6 +1,15 @@
 import { useState } from 'react';
 import { Link } from 'wouter';
-import { Badge, Button, Card, PendingCard, useAction, useConfirm, useTenant } from '../../kit/index.ts';
+import {
+  Badge,
+  Button,
+  Card,
+  DialogButton,
+  PendingCard,
+  useAction,
+  useConfirm,
+  useTenant,
+} from '../../kit/index.ts';
 import { type Job, useJob } from './history.tsx';
 import { Override, PayloadDialog } from './job-dialogs.tsx';
 import { type Definition, startsOf, type Transition } from './machine.ts';
@@ -98,7 +107,6 @@ const Moves = ({ job, definition, entity, record }: MovesProps) => {
   const role = useTenant()?.role ?? '';
   const confirm = useConfirm();
   const [asked, setAsked] = useState<Transition>();
-  const [isOverriding, setOverriding] = useState(false);
   const [refused, setRefused] = useState<{ readonly transition: Transition; readonly error: unknown }>();
   const invalidates = [
     ['job', job.id],
@@ -186,9 +194,14 @@ const Moves = ({ job, definition, entity, record }: MovesProps) => {
       )}
       {role === 'admin' ? (
         <div>
-          <Button size="small" onClick={() => setOverriding(true)}>
+          <DialogButton
+            size="small"
+            dialog={(close) => (
+              <Override job={job} definition={definition} invalidates={invalidates} onClose={close} />
+            )}
+          >
             Override the state
-          </Button>
+          </DialogButton>
         </div>
       ) : null}
       {asked === undefined ? null : (
@@ -198,14 +211,6 @@ const Moves = ({ job, definition, entity, record }: MovesProps) => {
           send={(payload) => move.mutateAsync({ event: asked.event_name, payload })}
         />
       )}
-      {isOverriding ? (
-        <Override
-          job={job}
-          definition={definition}
-          invalidates={invalidates}
-          onClose={() => setOverriding(false)}
-        />
-      ) : null}
     </section>
   );
 };

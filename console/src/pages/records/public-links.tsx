@@ -1,9 +1,9 @@
 import { useState } from 'react';
 import {
   Badge,
-  Button,
   ConfirmButton,
   Dialog,
+  DialogButton,
   DialogForm,
   Failed,
   Pending,
@@ -26,7 +26,6 @@ const lifetimeOf = (text: string) => LIFETIMES.find(([key]) => key === text)?.[0
 
 /** Links that show a job's page to people without an account. */
 export const PublicLinks = ({ jobId }: { jobId: string }) => {
-  const [isMaking, setMaking] = useState(false);
   const [made, setMade] = useState<string>();
   const params = { path: { id: jobId } };
   const invalidates = [['links', jobId]] as const;
@@ -50,7 +49,32 @@ export const PublicLinks = ({ jobId }: { jobId: string }) => {
   return (
     <div className="stack">
       <div className="row">
-        <Button onClick={() => setMaking(true)}>New link</Button>
+        <DialogButton
+          dialog={(close) => (
+            <DialogForm
+              title="New public link"
+              submit="Make the link"
+              onClose={close}
+              onSubmit={async (values) => {
+                const { url } = await make.mutateAsync({
+                  page_slug: values.text('page_slug'),
+                  expires_in: lifetimeOf(values.text('expires_in')),
+                });
+                if (url !== undefined) setMade(new URL(url, location.origin).href);
+              }}
+            >
+              <TextField
+                name="page_slug"
+                label="Page"
+                required
+                hint="The page that the link is for, such as status."
+              />
+              <SelectField name="expires_in" label="Valid for" options={LIFETIMES} defaultValue="30d" />
+            </DialogForm>
+          )}
+        >
+          New link
+        </DialogButton>
       </div>
       {items === undefined ? <Pending of={links} what="the links" /> : <Failed of={links} />}
       {items?.length === 0 ? <p className="muted">No link yet.</p> : null}
@@ -88,28 +112,6 @@ export const PublicLinks = ({ jobId }: { jobId: string }) => {
           );
         })}
       </ul>
-      {isMaking ? (
-        <DialogForm
-          title="New public link"
-          submit="Make the link"
-          onClose={() => setMaking(false)}
-          onSubmit={async (values) => {
-            const { url } = await make.mutateAsync({
-              page_slug: values.text('page_slug'),
-              expires_in: lifetimeOf(values.text('expires_in')),
-            });
-            if (url !== undefined) setMade(new URL(url, location.origin).href);
-          }}
-        >
-          <TextField
-            name="page_slug"
-            label="Page"
-            required
-            hint="The page that the link is for, such as status."
-          />
-          <SelectField name="expires_in" label="Valid for" options={LIFETIMES} defaultValue="30d" />
-        </DialogForm>
-      ) : null}
       {made === undefined ? null : (
         <Dialog title="The new link" onClose={() => setMade(undefined)}>
           <Secret text={made} name="the link" />

@@ -1,5 +1,4 @@
 import { Pencil, Trash2 } from 'lucide-react';
-import { useState } from 'react';
 import { Link, useLocation, useParams } from 'wouter';
 import { ApiError } from '../../../../client/src/index.ts';
 import {
@@ -7,6 +6,7 @@ import {
   Card,
   Copied,
   Count,
+  DialogButton,
   Facts,
   Page,
   Pending,
@@ -74,7 +74,6 @@ const Past = ({ id }: { id: string }) => {
 
 const Whole = ({ entity, record }: { entity: Entity; record: EntityRecord }) => {
   const [, navigate] = useLocation();
-  const [isEditing, setEditing] = useState(false);
   const remove = useDeletion(entity, record, () => navigate(`/records/${entity.name}`));
   const filters = useFilters(['show']);
   const nameOf = useNames();
@@ -92,10 +91,10 @@ const Whole = ({ entity, record }: { entity: Entity; record: EntityRecord }) => 
               Time travel
             </Link>
           )}
-          <Button onClick={() => setEditing(true)}>
+          <DialogButton dialog={(close) => <RecordDialog entity={entity} record={record} onClose={close} />}>
             <Pencil size={15} aria-hidden />
             Change
-          </Button>
+          </DialogButton>
           <Button onClick={() => void remove.ask()} disabled={remove.isAsking}>
             <Trash2 size={15} aria-hidden />
             Delete
@@ -148,7 +147,6 @@ const Whole = ({ entity, record }: { entity: Entity; record: EntityRecord }) => 
           ]}
         />
       </Card>
-      {isEditing ? <RecordDialog entity={entity} record={record} onClose={() => setEditing(false)} /> : null}
     </Page>
   );
 };

@@ -4,19 +4,19 @@ import type { components } from '../../../../client/src/index.ts';
 import {
   ago,
   Badge,
-  Button,
   Card,
   type Column,
   counts,
   DataTable,
   Dialog,
+  DialogButton,
   Empty,
   Page,
   Secret,
   useAction,
   usePages,
 } from '../../kit/index.ts';
-import { type Subscription, SubscriptionForm } from './subscription-form.tsx';
+import { type Given, type Subscription, SubscriptionDialog } from './subscription-form.tsx';
 
 type Created = components['schemas']['WebhookSubscriptionWithSecret'];
 
@@ -61,24 +61,31 @@ export const eventsText = (events: readonly string[]): string =>
 /** The webhook subscriptions of the tenant. */
 export default function Webhooks() {
   const [, navigate] = useLocation();
-  const [isAdding, setAdding] = useState(false);
   const [created, setCreated] = useState<Created>();
   const rows = usePages(['webhooks'], (client, limit) =>
     client.items('/api/v1/tenant/webhooks', { params: { query: { limit } } }),
   );
-  const create = useAction(
-    (client, body: Parameters<Parameters<typeof SubscriptionForm>[0]['onSave']>[0]) =>
-      client.post('/api/v1/tenant/webhooks', { body }),
-    { invalidates: [['webhooks']] },
-  );
+  const create = useAction((client, body: Given) => client.post('/api/v1/tenant/webhooks', { body }), {
+    invalidates: [['webhooks']],
+  });
   return (
     <Page
       title="Webhooks"
       about="Each subscription receives the events that it selects, signed and with retries. Open one to see what happened to each delivery."
       actions={
-        <Button tone="primary" onClick={() => setAdding(true)}>
+        <DialogButton
+          tone="primary"
+          dialog={(close) => (
+            <SubscriptionDialog
+              title="New subscription"
+              submit="Subscribe"
+              onClose={close}
+              onSave={async (body) => setCreated(await create.mutateAsync(body))}
+            />
+          )}
+        >
           New subscription
-        </Button>
+        </DialogButton>
       }
     >
       <Card flush>
@@ -95,18 +102,6 @@ export default function Webhooks() {
           }
         />
       </Card>
-      {isAdding ? (
-        <Dialog title="New subscription" onClose={() => setAdding(false)}>
-          <SubscriptionForm
-            submit="Subscribe"
-            onCancel={() => setAdding(false)}
-            onSave={async (body) => {
-              setCreated(await create.mutateAsync(body));
-              setAdding(false);
-            }}
-          />
-        </Dialog>
-      ) : null}
       {created === undefined ? null : (
         <Dialog title="The signing secret" onClose={() => navigate(`/webhooks/${created.id}`)}>
           <Secret text={created.secret ?? ''} name="the signing secret" />

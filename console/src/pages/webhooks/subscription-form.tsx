@@ -1,5 +1,5 @@
 import type { components } from '../../../../client/src/index.ts';
-import { CheckField, ChoicesField, Form, TextField } from '../../kit/index.ts';
+import { CheckField, ChoicesField, DialogForm, TextField } from '../../kit/index.ts';
 
 export type Subscription = components['schemas']['WebhookSubscription'];
 
@@ -12,20 +12,20 @@ export const EVENTS = [
   'entity.deleted',
 ] as const;
 
-type Given = Pick<Subscription, 'url' | 'description' | 'events'>;
+export type Given = Pick<Subscription, 'url' | 'description' | 'events'>;
 
 interface Props {
-  readonly subscription?: Subscription | undefined;
+  readonly title: string;
+  readonly subscription?: Subscription;
   readonly submit: string;
   readonly onSave: (given: Given) => Promise<unknown>;
-  readonly onCancel: () => void;
+  readonly onClose: () => void;
 }
 
 /** Form for the URL of a subscription and the events that are sent to it. */
-export const SubscriptionForm = ({ subscription, submit, onSave, onCancel }: Props) => (
-  <Form
-    submit={submit}
-    onCancel={onCancel}
+export const SubscriptionDialog = ({ subscription, onSave, ...dialog }: Props) => (
+  <DialogForm
+    {...dialog}
     onSubmit={(values) => {
       const chosen = EVENTS.filter((event) => values.all('events').includes(event));
       return onSave({
@@ -62,5 +62,5 @@ export const SubscriptionForm = ({ subscription, submit, onSave, onCancel }: Pro
       options={EVENTS.map((event) => [event, <code key={event}>{event}</code>])}
       defaultValues={subscription?.events ?? []}
     />
-  </Form>
+  </DialogForm>
 );

@@ -16,7 +16,7 @@ import {
 } from '../../kit/index.ts';
 import { Deliveries } from './deliveries.tsx';
 import { deadLettersPath, eventsText, SubscriptionState } from './list.tsx';
-import { type Subscription, SubscriptionForm } from './subscription-form.tsx';
+import { type Subscription, SubscriptionDialog } from './subscription-form.tsx';
 
 const PATH = '/api/v1/tenant/webhooks/{id}';
 const CRUMBS = [['/webhooks', 'Webhooks']] as const;
@@ -63,17 +63,13 @@ const Present = ({ subscription }: { subscription: Subscription }) => {
       </Card>
       <Deliveries subscriptionId={id} />
       {isEditing ? (
-        <Dialog title="Edit subscription" onClose={() => setEditing(false)}>
-          <SubscriptionForm
-            subscription={subscription}
-            submit="Save"
-            onCancel={() => setEditing(false)}
-            onSave={async (given) => {
-              await change.mutateAsync(given);
-              setEditing(false);
-            }}
-          />
-        </Dialog>
+        <SubscriptionDialog
+          title="Edit subscription"
+          subscription={subscription}
+          submit="Save"
+          onClose={() => setEditing(false)}
+          onSave={change.mutateAsync}
+        />
       ) : null}
       {secret === undefined ? null : (
         <Dialog title="The new signing secret" onClose={() => setSecret(undefined)}>
