@@ -3,7 +3,6 @@ import { ApiError, type components } from '../../../../client/src/index.ts';
 import {
   Button,
   Card,
-  Field,
   Form,
   type FormValues,
   Page,
@@ -133,20 +132,13 @@ interface PriceProps {
 }
 
 const Price = ({ meter, part, value }: PriceProps) => (
-  <Field
+  <TextField
     name={`rates.${meter}.${part}`}
     label={<span className="hidden-text">{`${METERS[meter]}, ${part}`}</span>}
-  >
-    {(control) => (
-      <input
-        {...control}
-        className="input"
-        inputMode="decimal"
-        autoComplete="off"
-        defaultValue={value === 0 ? '' : value}
-      />
-    )}
-  </Field>
+    inputMode="decimal"
+    autoComplete="off"
+    defaultValue={value === 0 ? '' : value}
+  />
 );
 
 /** @throws {RangeError} for a meter with an input but without both prices */

@@ -1,6 +1,6 @@
 import { useState } from 'react';
 import type { components } from '../../../../client/src/index.ts';
-import { Card, Field, Form, Page, Pending, useAction, usePageSession, useRead } from '../../kit/index.ts';
+import { Card, Form, Page, Pending, TextField, useAction, usePageSession, useRead } from '../../kit/index.ts';
 import { BillingLinks, monthBefore } from './range.tsx';
 import '../../styles/billing.css';
 
@@ -81,29 +81,22 @@ const Editor = ({ profile }: { profile: Profile }) => {
           </span>
         ))}
       </p>
-      <Field name="item_name_template" label="Name of a line">
-        {(control) => (
-          <input
-            {...control}
-            className="input"
-            required
-            maxLength={200}
-            value={name}
-            onChange={({ target }) => setName(target.value)}
-          />
-        )}
-      </Field>
-      <Field name="item_description" label="Description of a line">
-        {(control) => (
-          <textarea
-            {...control}
-            className="input"
-            maxLength={1000}
-            value={description}
-            onChange={({ target }) => setDescription(target.value)}
-          />
-        )}
-      </Field>
+      <TextField
+        name="item_name_template"
+        label="Name of a line"
+        required
+        maxLength={200}
+        value={name}
+        onChange={({ target }) => setName(target.value)}
+      />
+      <TextField
+        name="item_description"
+        label="Description of a line"
+        rows={2}
+        maxLength={1000}
+        value={description}
+        onChange={({ target }) => setDescription(target.value)}
+      />
       <div className="field">
         <span className="field-label">For example</span>
         <div className="billing-preview" role="status" aria-label="Preview">

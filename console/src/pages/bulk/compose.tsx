@@ -1,6 +1,6 @@
 import { useState } from 'react';
 import { useLocation } from 'wouter';
-import type { Client, components } from '../../../../client/src/index.ts';
+import type { components } from '../../../../client/src/index.ts';
 import {
   Card,
   Completed,
@@ -10,16 +10,15 @@ import {
   type FormValues,
   Page,
   Pending,
+  SelectField,
   TextField,
   useAction,
   useFilters,
-  useRead,
 } from '../../kit/index.ts';
 import { completeFilter } from '../records/complete-filter.ts';
 import { useFilterNames } from '../records/filter-input.tsx';
-import { useWorkflow } from '../records/schema.ts';
-import { type Edit, Edits, Transition } from './operation-fields.tsx';
-import type { Entity } from './session-text.tsx';
+import { type Entity, useEntities, useWorkflow } from '../records/schema.ts';
+import { type Edit, Edits, emptyEdit, Transition } from './operation-fields.tsx';
 import { typedValue } from './value-field.tsx';
 import '../../styles/bulk.css';
 
@@ -35,15 +34,9 @@ const OPERATIONS: readonly (readonly [Operation, string])[] = [
 /** Maximum of ids that the API takes in one request. */
 const MAX_IDS = 100_000;
 
-const readEntities = async (client: Client): Promise<Entity[]> => {
-  const all: Entity[] = [];
-  for await (const entity of client.items('/api/v1/tenant/entities')) all.push(entity);
-  return all;
-};
-
 /** Chooses records and an operation on them. `?entity=` and `?filter=` come from a list of records. */
 export default function Compose() {
-  const entities = useRead(['entities', 'all'], readEntities);
+  const entities = useEntities();
   return (
     <Page
       title="New bulk operation"
@@ -71,7 +64,7 @@ const Composer = ({ entities }: { entities: readonly Entity[] }) => {
   const [name, setName] = useState(given.of('entity') || (entities[0]?.name ?? ''));
   const [operation, setOperation] = useState<Operation>('edit');
   const [selects, setSelects] = useState<'filter' | 'ids'>('filter');
-  const [edits, setEdits] = useState<readonly Edit[]>([{ key: 0, field: '', text: '', clears: false }]);
+  const [edits, setEdits] = useState<readonly Edit[]>([emptyEdit(0)]);
   const [filter, setFilter] = useState(given.of('filter') || 'true');
   const entity = entities.find((one) => one.name === name);
   const preview = useAction(
@@ -93,25 +86,16 @@ const Composer = ({ entities }: { entities: readonly Entity[] }) => {
         navigate(`/bulk/${session.id}`);
       }}
     >
-      <Field name="entity_name" label="Entity">
-        {(control) => (
-          <select
-            {...control}
-            className="input"
-            value={name}
-            onChange={({ target }) => {
-              setName(target.value);
-              setEdits([{ key: 0, field: '', text: '', clears: false }]);
-            }}
-          >
-            {entities.map((one) => (
-              <option key={one.name} value={one.name}>
-                {one.label}
-              </option>
-            ))}
-          </select>
-        )}
-      </Field>
+      <SelectField
+        name="entity_name"
+        label="Entity"
+        options={entities.map((one) => [one.name, one.label])}
+        value={name}
+        onChange={({ target }) => {
+          setName(target.value);
+          setEdits([emptyEdit(0)]);
+        }}
+      />
       <Choices
         legend="Which records"
         options={[

@@ -1,7 +1,7 @@
 import { Plus, X } from 'lucide-react';
-import { Button, Failed, Field, IconButton, useRead } from '../../kit/index.ts';
-import type { Entity } from './session-text.tsx';
-import { type EntityField, ValueField } from './value-field.tsx';
+import { Button, Failed, IconButton, SelectField } from '../../kit/index.ts';
+import { type Entity, type EntityField, useWorkflow } from '../records/schema.ts';
+import { CHOOSE, ValueField } from './value-field.tsx';
 
 export interface Edit {
   readonly key: number;
@@ -9,6 +9,8 @@ export interface Edit {
   readonly text: string;
   readonly clears: boolean;
 }
+
+export const emptyEdit = (key: number): Edit => ({ key, field: '', text: '', clears: false });
 
 interface EditsProps {
   readonly fields: readonly EntityField[];
@@ -25,29 +27,18 @@ export const Edits = ({ fields, edits, onChange }: EditsProps) => {
       {edits.map(({ key, field: chosen, text, clears }, at) => {
         const field = fields.find((one) => one.key === chosen);
         const taken = new Set(edits.flatMap((other) => (other.key === key ? [] : [other.field])));
+        const free = fields.filter((one) => !taken.has(one.key));
         return (
           <fieldset key={key} className="bulk-edit">
             <legend className="hidden-text">Change {at + 1}</legend>
-            <Field name={`op_params.fields.${at}.field_key`} label="Field">
-              {(control) => (
-                <select
-                  {...control}
-                  className="input"
-                  required
-                  value={chosen}
-                  onChange={({ target }) => set(key, { field: target.value, text: '', clears: false })}
-                >
-                  <option value="">Choose</option>
-                  {fields
-                    .filter((one) => !taken.has(one.key))
-                    .map((one) => (
-                      <option key={one.key} value={one.key}>
-                        {one.label}
-                      </option>
-                    ))}
-                </select>
-              )}
-            </Field>
+            <SelectField
+              name={`op_params.fields.${at}.field_key`}
+              label="Field"
+              required
+              value={chosen}
+              onChange={({ target }) => set(key, { ...emptyEdit(key), field: target.value })}
+              options={[CHOOSE, ...free.map((one) => [one.key, one.label] as const)]}
+            />
             {field === undefined || clears ? null : (
               <ValueField
                 field={field}
@@ -79,12 +70,7 @@ export const Edits = ({ fields, edits, onChange }: EditsProps) => {
         <Button
           size="small"
           disabled={edits.length >= fields.length}
-          onClick={() =>
-            onChange([
-              ...edits,
-              { key: Math.max(...edits.map((edit) => edit.key)) + 1, field: '', text: '', clears: false },
-            ])
-          }
+          onClick={() => onChange([...edits, emptyEdit(Math.max(...edits.map((edit) => edit.key)) + 1)])}
         >
           <Plus size={15} aria-hidden /> Another field
         </Button>
@@ -95,32 +81,22 @@ export const Edits = ({ fields, edits, onChange }: EditsProps) => {
 
 /** The transitions of the entity's workflow. */
 export const Transition = ({ entity: { label, workflow } }: { entity: Entity }) => {
-  const read = useRead(
-    ['workflow', workflow],
-    (client, signal) =>
-      client.get('/api/v1/tenant/workflows/{name}', { params: { path: { name: workflow ?? '' } }, signal }),
-    { enabled: workflow !== null },
-  );
+  const read = useWorkflow(workflow);
   if (workflow === null)
     return <p className="muted">{label} has no workflow, so there are no transitions.</p>;
   if (read.error !== null) return <Failed of={read} />;
   const { transitions = [] } = read.data?.published ?? read.data ?? {};
   const events = [...new Map(transitions.map((each) => [each.event_name, each])).values()];
   return (
-    <Field
+    <SelectField
       name="op_params.event_name"
       label="Transition"
       hint="Records in another state, or that a guard refuses, are shown in the preview."
-    >
-      {(control) => (
-        <select {...control} className="input" required>
-          {events.map(({ event_name, from, to }) => (
-            <option key={event_name} value={event_name}>
-              {event_name} (from {typeof from === 'string' ? from : from.join(', ')} to {to})
-            </option>
-          ))}
-        </select>
-      )}
-    </Field>
+      required
+      options={events.map(({ event_name, from, to }) => [
+        event_name,
+        `${event_name} (from ${typeof from === 'string' ? from : from.join(', ')} to ${to})`,
+      ])}
+    />
   );
 };

@@ -1,8 +1,8 @@
 import type { components } from '../../../../client/src/index.ts';
 import { Badge, type Tone } from '../../kit/index.ts';
+import type { Entity, EntityField } from '../records/schema.ts';
 
 export type Session = components['schemas']['BulkOpSession'];
-export type Entity = components['schemas']['Entity'];
 
 const STATUSES = {
   previewed: { text: 'Preview', tone: 'info' },
@@ -62,10 +62,7 @@ export const recordsPath = (session: Session): string | undefined => {
 };
 
 /** A value in a filter; undefined for values that filters cannot compare. */
-const literalOf = (
-  type: Entity['fields'][number]['type'] | undefined,
-  value: unknown,
-): string | undefined => {
+const literalOf = (type: EntityField['type'] | undefined, value: unknown): string | undefined => {
   if (value === null) return 'null';
   if (type === undefined || type === 'json') return undefined;
   return type === 'datetime' ? `timestamp(${JSON.stringify(value)})` : JSON.stringify(value);

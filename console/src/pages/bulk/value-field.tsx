@@ -1,7 +1,8 @@
-import { Field } from '../../kit/index.ts';
-import type { Entity } from './session-text.tsx';
+import { SelectField, TextField } from '../../kit/index.ts';
+import type { EntityField } from '../records/schema.ts';
 
-export type EntityField = Entity['fields'][number];
+/** The option of a select field in which nothing is chosen. */
+export const CHOOSE = ['', 'Choose'] as const;
 
 interface ValueProps {
   readonly field: EntityField;
@@ -19,50 +20,40 @@ const HINTS: { readonly [type in EntityField['type']]?: string } = {
 };
 
 /** A control for a value of a field, by its type. */
-export const ValueField = ({ field, name, value, onChange }: ValueProps) => (
-  <Field name={name} label="New value" hint={HINTS[field.type]}>
-    {(control) => {
-      const given = {
-        ...control,
-        className: 'input',
-        value,
-        onChange: ({ target }: { readonly target: { readonly value: string } }) => onChange(target.value),
-      };
-      switch (field.type) {
-        case 'boolean':
-          return <Choice given={given} options={['true', 'false']} />;
-        case 'enum':
-          return <Choice given={given} options={field.options ?? []} />;
-        case 'long_text':
-        case 'json':
-          return <textarea {...given} rows={4} />;
-        case 'date':
-          return <input {...given} type="date" />;
-        case 'datetime':
-          return <input {...given} type="datetime-local" step={1} />;
-        case 'integer':
-          return <input {...given} inputMode="numeric" autoComplete="off" />;
-        case 'decimal':
-          return <input {...given} inputMode="decimal" autoComplete="off" />;
-        case 'text':
-        case 'reference':
-        case 'user':
-          return <input {...given} autoComplete="off" />;
-        default:
-          return field.type satisfies never;
-      }
-    }}
-  </Field>
-);
-
-const Choice = ({ given, options }: { given: object; options: readonly string[] }) => (
-  <select {...given}>
-    <option value="">Choose</option>
-    {options.map((option) => (
-      <option key={option}>{option}</option>
-    ))}
-  </select>
-);
+export const ValueField = ({ field, name, value, onChange }: ValueProps) => {
+  const given = {
+    ...{ name, label: 'New value', hint: HINTS[field.type], value },
+    onChange: ({ target }: { readonly target: { readonly value: string } }) => onChange(target.value),
+  };
+  switch (field.type) {
+    case 'boolean':
+      return <SelectField {...given} options={[CHOOSE, ['true', 'true'], ['false', 'false']]} />;
+    case 'enum':
+      return (
+        <SelectField
+          {...given}
+          options={[CHOOSE, ...(field.options ?? []).map((one) => [one, one] as const)]}
+        />
+      );
+    case 'long_text':
+    case 'json':
+      return <TextField {...given} rows={4} />;
+    case 'date':
+      return <TextField {...given} type="date" />;
+    case 'datetime':
+      return <TextField {...given} type="datetime-local" step={1} />;
+    case 'integer':
+      return <TextField {...given} inputMode="numeric" autoComplete="off" />;
+    case 'decimal':
+      return <TextField {...given} inputMode="decimal" autoComplete="off" />;
+    case 'text':
+    case 'reference':
+    case 'user':
+      return <TextField {...given} autoComplete="off" />;
+    default:
+      return field.type satisfies never;
+  }
+};
 
 /**
  * Converts a typed text to a value for the API. A text that does not fit the type is sent as it is, and the server

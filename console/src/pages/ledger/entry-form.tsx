@@ -4,7 +4,6 @@ import { useLocation, useParams } from 'wouter';
 import {
   Button,
   Card,
-  Field,
   Form,
   IconButton,
   moneyText,
@@ -94,11 +93,9 @@ const Editor = ({ draft }: { draft: Draft }) => {
   const [, navigate] = useLocation();
   const [lines, setLines] = useState(draft.lines);
   const { currency, id } = draft;
-  const accounts = useRead(['accounts', 'all'], async (client) => {
-    const all = [];
-    for await (const account of client.items('/api/v1/tenant/gl/accounts')) all.push(account);
-    return all;
-  });
+  const accounts = useRead(['accounts', 'all'], (client) =>
+    Array.fromAsync(client.items('/api/v1/tenant/gl/accounts')),
+  );
   const save = useAction(
     (client, body: ReturnType<typeof bodyOf>) =>
       id === undefined
@@ -135,49 +132,38 @@ const Editor = ({ draft }: { draft: Draft }) => {
         {lines.map((line, at) => (
           <fieldset key={line.key} className="ledger-line">
             <legend className="hidden-text">Line {at + 1}</legend>
-            <Field name={`lines.${at}.account_code`} label="Account">
-              {(control) => (
-                <input
-                  {...control}
-                  className="input"
-                  list="ledger-accounts"
-                  required
-                  autoComplete="off"
-                  value={line.account}
-                  onChange={({ target }) => set(line.key, { account: target.value })}
-                />
-              )}
-            </Field>
+            <TextField
+              name={`lines.${at}.account_code`}
+              label="Account"
+              list="ledger-accounts"
+              required
+              autoComplete="off"
+              value={line.account}
+              onChange={({ target }) => set(line.key, { account: target.value })}
+            />
             {(['debit', 'credit'] as const).map((side) => (
-              <Field key={side} name={`lines.${at}.${side}`} label={side === 'debit' ? 'Debit' : 'Credit'}>
-                {(control) => (
-                  <input
-                    {...control}
-                    className="input"
-                    inputMode="decimal"
-                    autoComplete="off"
-                    value={line[side]}
-                    onChange={({ target }) =>
-                      set(line.key, {
-                        [side]: target.value,
-                        ...(target.value === '' ? {} : { [side === 'debit' ? 'credit' : 'debit']: '' }),
-                      })
-                    }
-                  />
-                )}
-              </Field>
+              <TextField
+                key={side}
+                name={`lines.${at}.${side}`}
+                label={side === 'debit' ? 'Debit' : 'Credit'}
+                inputMode="decimal"
+                autoComplete="off"
+                value={line[side]}
+                onChange={({ target }) =>
+                  set(line.key, {
+                    [side]: target.value,
+                    ...(target.value === '' ? {} : { [side === 'debit' ? 'credit' : 'debit']: '' }),
+                  })
+                }
+              />
             ))}
-            <Field name={`lines.${at}.memo`} label="Memo of the line">
-              {(control) => (
-                <input
-                  {...control}
-                  className="input"
-                  maxLength={500}
-                  value={line.memo}
-                  onChange={({ target }) => set(line.key, { memo: target.value })}
-                />
-              )}
-            </Field>
+            <TextField
+              name={`lines.${at}.memo`}
+              label="Memo of the line"
+              maxLength={500}
+              value={line.memo}
+              onChange={({ target }) => set(line.key, { memo: target.value })}
+            />
             <IconButton
               label={`Remove line ${at + 1}`}
               icon={<X size={16} aria-hidden />}

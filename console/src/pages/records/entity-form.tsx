@@ -181,14 +181,12 @@ const Added = ({ index, remove }: { index: number; remove: () => void }) => {
       <legend>New field</legend>
       <TextField name={name('label')} label="Label of the field" required />
       <TextField name={name('key')} label="Key" required hint="as in filters" />
-      <div
-        onChange={({ target }) => {
-          if (target instanceof HTMLSelectElement && target.name === name('type'))
-            setType(typeOf(target.value));
-        }}
-      >
-        <SelectField name={name('type')} label="Type" options={TYPES} />
-      </div>
+      <SelectField
+        name={name('type')}
+        label="Type"
+        options={TYPES}
+        onChange={({ target }) => setType(typeOf(target.value))}
+      />
       {type === 'enum' ? (
         <TextField name={name('options')} label="Options" rows={3} required hint="One on each line." />
       ) : null}

@@ -70,19 +70,14 @@ export const FormDialog = ({ form, onClose }: FormDialogProps) => {
         defaultValue={form?.slug}
         hint="The last part of its address: report-damage"
       />
-      <div
-        onChange={({ target }) => {
-          if (target instanceof HTMLSelectElement) setName(target.value);
-        }}
-      >
-        <SelectField
-          key={all.length}
-          name="entity_name"
-          label="Makes a record of"
-          options={all.map((one) => [one.name, one.label] as const)}
-          defaultValue={entity?.name}
-        />
-      </div>
+      <SelectField
+        key={all.length}
+        name="entity_name"
+        label="Makes a record of"
+        options={all.map((one) => [one.name, one.label])}
+        defaultValue={entity?.name}
+        onChange={({ target }) => setName(target.value)}
+      />
       {entity === undefined
         ? null
         : askable(entity).map((field) => {

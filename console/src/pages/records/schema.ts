@@ -1,4 +1,4 @@
-import type { Client, components } from '../../../../client/src/index.ts';
+import type { components } from '../../../../client/src/index.ts';
 import { type Read, useRead } from '../../kit/index.ts';
 
 export type Entity = components['schemas']['Entity'];
@@ -6,17 +6,14 @@ export type EntityField = Entity['fields'][number];
 export type EntityRecord = components['schemas']['EntityRecord'];
 export type Workflow = components['schemas']['Workflow'];
 
-const all = async (client: Client): Promise<Entity[]> => {
-  const entities: Entity[] = [];
-  for await (const one of client.items('/api/v1/tenant/entities', { params: { query: { limit: 200 } } })) {
-    entities.push(one);
-  }
-  return entities;
-};
-
 /** All entities, for lists and for the targets of references. */
 export const useEntities = (): Read<readonly Entity[]> =>
-  useRead(['entities', 'all'], all, { stale: 30_000 });
+  useRead(
+    ['entities', 'all'],
+    (client) =>
+      Array.fromAsync(client.items('/api/v1/tenant/entities', { params: { query: { limit: 200 } } })),
+    { stale: 30_000 },
+  );
 
 export const useEntity = (name: string): Read<Entity> =>
   useRead(
