@@ -4,7 +4,7 @@ import type { paths } from './api.ts';
 import { checked } from './errors.ts';
 import { linesOf, nextPage } from './reading.ts';
 import { type RetryOptions, retrying } from './retry.ts';
-import { openSocket, type Socket, type SocketOptions } from './socket.ts';
+import { ResumingSocket, type Socket, type SocketOptions } from './socket.ts';
 
 /**
  * A token, or a function that returns the current token. The function is called for each try of a request and for each
@@ -150,7 +150,7 @@ export const createClient = ({
       yield* linesOf(await stream(path, { ...init, headers }));
     },
     socket: (options: SocketOptions) =>
-      openSocket({
+      new ResumingSocket({
         ...options,
         url,
         token: tokenNow,

@@ -15,7 +15,7 @@ export interface RetryOptions {
 export const waitAfter = (failures: number, { first = 500, longest = 30_000 }: RetryOptions): number =>
   Math.random() * Math.min(longest, first * 2 ** Math.min(failures - 1, 30));
 
-export const sleep = (ms: number, signal: AbortSignal | undefined): Promise<void> =>
+const sleep = (ms: number, signal: AbortSignal | undefined): Promise<void> =>
   new Promise((resolve, reject) => {
     signal?.throwIfAborted();
     const abort = (): void => {
@@ -30,8 +30,6 @@ export const sleep = (ms: number, signal: AbortSignal | undefined): Promise<void
   });
 
 const KEYED = new Set(['POST', 'PUT', 'PATCH']);
-/** The server refused before any effect. */
-const REFUSED = new Set([429]);
 /** The effect is unknown, so only requests that are safe to repeat are repeated. */
 const UNKNOWN = new Set([502, 503, 504]);
 
@@ -55,7 +53,8 @@ export const retrying =
         await sleep(waitAfter(failures, options), request.signal);
       } else {
         const { status, headers } = outcome;
-        const isRepeatable = REFUSED.has(status) || (UNKNOWN.has(status) && request.method !== 'DELETE');
+        // After 429 there was no effect.
+        const isRepeatable = status === 429 || (UNKNOWN.has(status) && request.method !== 'DELETE');
         if (isLast || !isRepeatable) return outcome;
         await outcome.body?.cancel();
         const asked = Number(headers.get('retry-after') ?? 0) * 1000;

@@ -73,10 +73,8 @@ const FORBIDDEN = 4403;
 /** Time (ms) within which a connection must be ready. */
 const READY_MS = 15_000;
 
-export const openSocket = (options: Connecting): Socket => new ResumingSocket(options);
-
 /** Stores the position of each envelope that it hands over. The next connection resumes after that position. */
-class ResumingSocket implements Socket {
+export class ResumingSocket implements Socket {
   readonly #options: Connecting;
   #position: string | undefined;
   /** The current connection; frames of former connections are ignored. */

@@ -50,10 +50,7 @@ export const verifyWebhook = async (
     throw new WebhookError('The timestamp is too far from the present time.');
   }
   const bytes = typeof body === 'string' ? new TextEncoder().encode(body) : new Uint8Array(body);
-  const prefix = new TextEncoder().encode(`${id}.${timestamp}.`);
-  const signed = new Uint8Array(prefix.length + bytes.length);
-  signed.set(prefix);
-  signed.set(bytes, prefix.length);
+  const signed = await new Blob([`${id}.${timestamp}.`, bytes]).arrayBuffer();
   const raw = bytesOf(secret.replace(/^whsec_/, ''));
   if (raw === undefined || raw.length === 0) throw new TypeError('This is not a webhook secret.');
   const hmac = { name: 'HMAC', hash: 'SHA-256' };
