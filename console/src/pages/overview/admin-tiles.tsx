@@ -1,5 +1,4 @@
 import { Tile, Time, useRead } from '../../kit/index.ts';
-import { pathIfThere } from './paths.ts';
 
 /** Tiles for admins: bulk sessions under way, and the signed head. */
 export const AdminTiles = () => (
@@ -27,7 +26,7 @@ const BulkSessions = () => {
       value={committing?.length.toLocaleString()}
       error={sessions.error}
       detail={rows === undefined ? undefined : `${rows.toLocaleString()} rows to go`}
-      to={pathIfThere('/bulk')}
+      to="/bulk"
     />
   );
 };
@@ -44,7 +43,7 @@ const SignedHead = () => {
       value={proof.data === undefined ? undefined : <Time at={proof.data.signed_at} relative />}
       error={proof.error}
       detail={proof.data === undefined ? undefined : <code>{proof.data.root.slice(0, 16)}…</code>}
-      to={pathIfThere('/events/verification')}
+      to="/events/verification"
     />
   );
 };

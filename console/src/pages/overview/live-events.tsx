@@ -3,7 +3,6 @@ import { useEffect, useState } from 'react';
 import { Link } from 'wouter';
 import { Badge, Button, Card, Empty, Time, useTail } from '../../kit/index.ts';
 import type { AuditEvent } from '../../kit/use-tail.ts';
-import { pathIfThere } from './paths.ts';
 import { emptyRate, moved } from './rate.ts';
 import { RateBars } from './rate-bars.tsx';
 
@@ -68,8 +67,6 @@ export const LiveEvents = () => {
   }
   const lastMinute = seen.rate.counts.slice(-60).reduce((sum, count) => sum + count, 0);
   const types = [...seen.byType].sort(([, a], [, b]) => b - a).slice(0, TYPES);
-  const events = pathIfThere('/events');
-  const lastMinuteText = `${lastMinute.toLocaleString()} in the last minute`;
   return (
     <>
       <Card
@@ -78,7 +75,7 @@ export const LiveEvents = () => {
           <>
             {tail.kind === 'waiting' ? <Badge tone="warn">Reconnecting</Badge> : null}
             <span className="small muted number" data-testid="last-minute">
-              {events === undefined ? lastMinuteText : <Link href={events}>{lastMinuteText}</Link>}
+              <Link href="/events">{`${lastMinute.toLocaleString()} in the last minute`}</Link>
             </span>
             <Button size="small" onClick={() => setPaused(!isPaused)}>
               {isPaused ? <Play size={14} aria-hidden /> : <Pause size={14} aria-hidden />}
@@ -107,11 +104,7 @@ export const LiveEvents = () => {
               {seen.newest.map((event) => (
                 <li key={event.position}>
                   <span className="truncate">
-                    {events === undefined ? (
-                      event.type
-                    ) : (
-                      <Link href={`${events}?stream=${encodeURIComponent(event.stream)}`}>{event.type}</Link>
-                    )}
+                    <Link href={`/events?stream=${encodeURIComponent(event.stream)}`}>{event.type}</Link>
                   </span>
                   <code className="truncate muted">{event.stream.split('.').slice(1).join('.')}</code>
                   <span className="small muted">
@@ -131,13 +124,7 @@ export const LiveEvents = () => {
                 <li key={type}>
                   <span className="truncate">{type}</span>
                   <span className="number">
-                    {events === undefined ? (
-                      count.toLocaleString()
-                    ) : (
-                      <Link href={`${events}?type=${encodeURIComponent(type)}`}>
-                        {count.toLocaleString()}
-                      </Link>
-                    )}
+                    <Link href={`/events?type=${encodeURIComponent(type)}`}>{count.toLocaleString()}</Link>
                   </span>
                 </li>
               ))}

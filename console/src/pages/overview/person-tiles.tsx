@@ -1,7 +1,6 @@
 import { useQueryClient } from '@tanstack/react-query';
 import { ApiError } from '../../../../client/src/index.ts';
 import { Tile, useLive, usePages, useRead } from '../../kit/index.ts';
-import { pathIfThere } from './paths.ts';
 
 const DAY_MS = 86_400_000;
 /** Maximum of subscriptions whose deliveries are counted. */
@@ -47,7 +46,7 @@ const Messages = () => {
           ? undefined
           : `in ${affected} ${affected === 1 ? 'conversation' : 'conversations'}`
       }
-      to={pathIfThere('/messages')}
+      to="/messages"
     />
   );
 };
@@ -62,7 +61,7 @@ const Notifications = () => {
       value={count.data?.unread.toLocaleString()}
       error={count.error}
       detail="mentions of you"
-      to={pathIfThere('/notifications')}
+      to="/notifications"
     />
   );
 };
@@ -108,7 +107,7 @@ const Webhooks = () => {
           ? undefined
           : `${data.delivered} of ${data.ended} · ${data.subscriptions} subscriptions${data.paused > 0 ? `, ${data.paused} paused` : ''}`
       }
-      to={pathIfThere('/webhooks')}
+      to="/webhooks"
     />
   );
 };
@@ -135,7 +134,7 @@ const PostingFailures = () => {
       error={failures.error}
       value={data === undefined ? undefined : `${data.open}${data.isAll ? '' : '+'}`}
       detail={data?.open === 0 ? 'every rule was applied' : 'rules that could not post'}
-      to={pathIfThere('/ledger/failures')}
+      to="/ledger/failures"
     />
   );
 };
