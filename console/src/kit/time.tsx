@@ -1,4 +1,5 @@
 import { useSyncExternalStore } from 'react';
+import { createStore } from './store.ts';
 
 /** Creates the formats on first use, since creating each takes the browser long and would delay the page. */
 const formats = () => {
@@ -33,26 +34,13 @@ const ago = (at: number, now: number): string => {
   return Math.abs(seconds) < 5 ? 'now' : relative.format(Math.trunc(seconds), 'second');
 };
 
-/** Listeners of the one clock that updates all relative times. */
-const listeners = new Set<() => void>();
-let now = Date.now();
-setInterval(() => {
-  now = Date.now();
-  for (const listener of listeners) listener();
-}, 10_000);
-
-const useNow = (): number =>
-  useSyncExternalStore(
-    (listener) => {
-      listeners.add(listener);
-      return () => listeners.delete(listener);
-    },
-    () => now,
-  );
+/** The one clock that updates all relative times. */
+const clock = createStore(Date.now());
+setInterval(() => clock.set(Date.now()), 10_000);
 
 /** A moment in the reader's time zone. `relative`: "5 min ago", with the moment as its tooltip. */
 export const Time = ({ at, relative: isRelative = false }: { at: string; relative?: boolean }) => {
-  const present = useNow();
+  const present = useSyncExternalStore(clock.subscribe, clock.get);
   const ms = Date.parse(at);
   if (Number.isNaN(ms)) return <span>{at}</span>;
   const text = formats().exact.format(ms);

@@ -2,6 +2,7 @@ import { X } from 'lucide-react';
 import { useEffect, useSyncExternalStore } from 'react';
 import { useLocation } from 'wouter';
 import { IconButton } from './button.tsx';
+import { createStore } from './store.ts';
 
 interface Shown {
   readonly id: number;
@@ -13,39 +14,27 @@ interface Shown {
 const OK_MS = 6000;
 const MOST = 4;
 
-let shown: readonly Shown[] = [];
+const shown = createStore<readonly Shown[]>([]);
 let last = 0;
-const listeners = new Set<() => void>();
 
-const set = (next: readonly Shown[]): void => {
-  shown = next;
-  for (const listener of listeners) listener();
-};
-
-const close = (id: number): void => set(shown.filter((each) => each.id !== id));
+const close = (id: number): void => shown.set(shown.get().filter((each) => each.id !== id));
 
 /** Shows a result or an error at the edge of the page. */
 export const toast = (text: string, tone: Shown['tone'] = 'ok'): void => {
   last += 1;
   const id = last;
-  set([...shown, { id, text, tone }].slice(-MOST));
+  shown.set([...shown.get(), { id, text, tone }].slice(-MOST));
   if (tone === 'ok') setTimeout(() => close(id), OK_MS);
 };
 
 /** Errors of the last page would cover controls of the next one. */
-const closeErrors = (): void => set(shown.filter(({ tone }) => tone === 'ok'));
+const closeErrors = (): void => shown.set(shown.get().filter(({ tone }) => tone === 'ok'));
 
 export const Toasts = () => {
   const [path] = useLocation();
   // biome-ignore lint/correctness/useExhaustiveDependencies: runs when the path changes
   useEffect(() => closeErrors, [path]);
-  const present = useSyncExternalStore(
-    (listener) => {
-      listeners.add(listener);
-      return () => listeners.delete(listener);
-    },
-    () => shown,
-  );
+  const present = useSyncExternalStore(shown.subscribe, shown.get);
   return (
     <ul className="toasts" aria-live="polite" aria-label="Messages">
       {present.map(({ id, text, tone }) => (

@@ -1,3 +1,4 @@
+import { createStore } from '../kit/store.ts';
 import { claimsOf } from './token.ts';
 
 /** Store of the current sessions. Tokens are in memory only: a reload signs out. */
@@ -43,8 +44,7 @@ export interface Sessions {
   readonly ended?: Session | undefined;
 }
 
-let present: Sessions = {};
-const listeners = new Set<() => void>();
+const sessions = createStore<Sessions>({});
 /** The requests that wait for a renewed session, by its kind. */
 const waiting = new Map<SessionKind, PromiseWithResolvers<void>>();
 /** The platform's session is renewed first, since an impersonation is renewed with it. */
@@ -52,17 +52,10 @@ const KINDS = ['platform', 'tenant', 'partner'] as const;
 
 const publish = (next: Omit<Sessions, 'ended'>): void => {
   const kind = KINDS.find((one) => waiting.has(one));
-  present = { ...next, ended: kind && next[kind] };
-  for (const listener of listeners) listener();
+  sessions.set({ ...next, ended: kind && next[kind] });
 };
 
-export const getSessions = (): Sessions => present;
-
-/** @returns a function that ends the subscription */
-export const onSessions = (listener: () => void): (() => void) => {
-  listeners.add(listener);
-  return () => void listeners.delete(listener);
-};
+export const { get: getSessions, subscribe: onSessions } = sessions;
 
 export const tenantSession = (token: string, via: Via): TenantSession => {
   const { sub, email, role, tenantId, impersonatedBy, expiresAt } = claimsOf(token);
@@ -106,11 +99,11 @@ export const identityOf = (session: Session): string => {
 /** Begins or renews a session. Requests that wait for the session continue if the same person has signed in. */
 export const signIn = (session: Session): void => {
   const { kind } = session;
-  const before = present[kind];
+  const before = getSessions()[kind];
   if (waiting.has(kind) && before !== undefined && identityOf(before) !== identityOf(session)) signOut(kind);
   const renewed = waiting.get(kind);
   waiting.delete(kind);
-  publish({ ...present, [kind]: session });
+  publish({ ...getSessions(), [kind]: session });
   renewed?.resolve();
 };
 
@@ -119,7 +112,7 @@ export const signOut = (kind?: SessionKind): void => {
   const kinds = kind === undefined ? KINDS : [kind];
   const left = kinds.map((one) => waiting.get(one));
   for (const one of kinds) waiting.delete(one);
-  publish(kind === undefined ? {} : { ...present, [kind]: undefined });
+  publish(kind === undefined ? {} : { ...getSessions(), [kind]: undefined });
   for (const one of left) one?.reject(new SignedOut());
 };
 
@@ -138,13 +131,13 @@ export class SignedOut extends Error {
  */
 export const presentToken = async (kind: SessionKind, refused?: string): Promise<string> => {
   for (;;) {
-    const session = present[kind];
+    const session = getSessions()[kind];
     if (session === undefined) throw new SignedOut();
     if (session.token !== refused && session.expiresAt > Date.now()) return session.token;
     const renewal = waiting.get(kind) ?? Promise.withResolvers<void>();
     if (!waiting.has(kind)) {
       waiting.set(kind, renewal);
-      publish(present);
+      publish(getSessions());
     }
     await renewal.promise;
   }
