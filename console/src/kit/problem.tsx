@@ -1,8 +1,5 @@
 import type { ReactNode } from 'react';
-import { ApiError } from '../../../client/src/index.ts';
-
-export const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === 'object' && value !== null;
+import { ApiError, isRecord } from '../../../client/src/errors.ts';
 
 /** Messages of refused fields by path: from `details.issues`, or from `details.field` if there are no issues. */
 export const issuesOf = (error: unknown): ReadonlyMap<string, string> => {

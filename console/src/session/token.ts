@@ -1,27 +1,14 @@
-/** Claims of a token, as the page needs them; the server alone checks them. */
-export interface Claims {
-  readonly sub: string;
-  readonly email: string;
-  readonly role: string;
-  readonly tenantId: string;
-  readonly partnerId: string;
-  readonly impersonatedBy: string | undefined;
-  /**
-   * ms since 1970 on this machine's clock, which may differ from the server's. Calculated from the token's lifetime,
-   * since the token was minted just now.
-   */
-  readonly expiresAt: number;
-}
-
-const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === 'object' && value !== null;
+import { isRecord } from '../../../client/src/errors.ts';
 
 const numberOf = (value: unknown): number => (typeof value === 'number' ? value : 0);
 
 const textOf = (value: unknown): string => (typeof value === 'string' ? value : '');
 
-/** @throws {SyntaxError} for a text that is no JWT */
-export const claimsOf = (token: string): Claims => {
+/**
+ * Claims of a token, as the page needs them; the server alone checks them.
+ * @throws {SyntaxError} for a text that is no JWT
+ */
+export const claimsOf = (token: string) => {
   const [, payload = ''] = token.split('.');
   const binary = atob(payload.replaceAll('-', '+').replaceAll('_', '/'));
   const bytes = Uint8Array.from(binary, (character) => character.charCodeAt(0));
@@ -34,6 +21,8 @@ export const claimsOf = (token: string): Claims => {
     tenantId: textOf(claims.tenant_id),
     partnerId: textOf(claims.partner_id),
     impersonatedBy: typeof claims.impersonated_by === 'string' ? claims.impersonated_by : undefined,
+    // ms since 1970 on this machine's clock, which may differ from the server's. Calculated from the token's lifetime,
+    // since the token was minted just now.
     expiresAt: Date.now() + (numberOf(claims.exp) - numberOf(claims.iat)) * 1000,
   };
 };

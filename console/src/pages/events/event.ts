@@ -1,6 +1,6 @@
+import { isRecord } from '../../../../client/src/errors.ts';
 import type { components } from '../../../../client/src/index.ts';
 import { useTenant } from '../../kit/index.ts';
-import { isRecord } from '../../kit/problem.tsx';
 
 export type AuditEvent = components['schemas']['AuditedEvent'];
 
@@ -10,19 +10,7 @@ const textAt = (value: unknown, key: string): string | undefined => {
 };
 
 /** The metadata of an event; parts that cannot be parsed are undefined. */
-export interface Story {
-  readonly at: string | undefined;
-  readonly actorKind: string | undefined;
-  readonly actorId: string | undefined;
-  readonly impersonatedBy: string | undefined;
-  readonly causationId: string | undefined;
-  readonly correlationId: string | undefined;
-  readonly hash: string | undefined;
-  readonly previousHash: string | undefined;
-  readonly trace: string | undefined;
-}
-
-export const storyOf = ({ metadata }: AuditEvent): Story => {
+export const storyOf = ({ metadata }: AuditEvent) => {
   const actor = isRecord(metadata) ? metadata.actor : undefined;
   return {
     at: textAt(metadata, 'occurred_at'),

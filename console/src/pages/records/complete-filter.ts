@@ -131,21 +131,10 @@ const valuesOf = ({ type, values }: FilterName, now: Date): readonly Offer[] => 
   }
 };
 
-export interface FilterCompletion {
-  readonly from: number;
-  readonly to: number;
-  readonly suggestions: readonly Offer[];
-}
-
 const MOST = 12;
 
 /** @param caret suggestions replace the word that ends there */
-export const completeFilter = (
-  text: string,
-  caret: number,
-  names: readonly FilterName[],
-  now: Date,
-): FilterCompletion | undefined => {
+export const completeFilter = (text: string, caret: number, names: readonly FilterName[], now: Date) => {
   const before = text.slice(0, caret);
   if (before.trimStart().startsWith('{')) return undefined;
   const tokens = tokensOf(before);

@@ -1,3 +1,4 @@
+import { isRecord } from '../../../../client/src/errors.ts';
 import { DialogForm, SelectField, TextField, useAction } from '../../kit/index.ts';
 import type { Job } from './history.tsx';
 import type { Definition, Transition } from './machine.ts';
@@ -10,7 +11,7 @@ interface PayloadProps {
 
 const objectOf = (text: string): Record<string, unknown> => {
   const value: unknown = JSON.parse(text);
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw new TypeError('no object');
+  if (!isRecord(value)) throw new TypeError('no object');
   return { ...value };
 };
 

@@ -12,29 +12,6 @@ interface Point {
   readonly y: number;
 }
 
-export interface PlacedState extends Point {
-  readonly key: string;
-  readonly label: string;
-  readonly isFinal: boolean;
-  readonly width: number;
-  readonly height: number;
-}
-
-export interface PlacedEdge extends Point {
-  readonly from: string;
-  readonly to: string;
-  readonly transitions: readonly Transition[];
-  readonly labels: readonly string[];
-  readonly points: readonly Point[];
-}
-
-export interface Drawing {
-  readonly width: number;
-  readonly height: number;
-  readonly states: readonly PlacedState[];
-  readonly edges: readonly PlacedEdge[];
-}
-
 const STATE_HEIGHT = 34;
 const LINE = 15;
 /** Longer labels are truncated; the list below the drawing shows whole labels. */
@@ -55,7 +32,7 @@ const measure = (() => {
 })();
 
 /** Lays out states and transitions. Transitions between the same states share a line. */
-export const drawingOf = ({ states, transitions }: Definition, isTall: boolean): Drawing => {
+export const drawingOf = ({ states, transitions }: Definition, isTall: boolean) => {
   const graph = new graphlib.Graph({ multigraph: true });
   graph.setGraph({
     rankdir: isTall ? 'TB' : 'LR',
