@@ -1,20 +1,26 @@
 import { Link } from 'wouter';
 
+/** Decimal places of a currency, as amounts in minor units imply them. */
+export const placesOf = (currency: string): number =>
+  new Intl.NumberFormat('en', { style: 'currency', currency }).resolvedOptions().maximumFractionDigits ?? 2;
+
+/** Minor units without a sign as a decimal text: 4990 → "49.90". */
+export const majorText = (minor: number, currency: string): string => {
+  const places = placesOf(currency);
+  const digits = String(minor).padStart(places + 1, '0');
+  return places === 0 ? digits : `${digits.slice(0, -places)}.${digits.slice(-places)}`;
+};
+
 /** An amount in minor units as a text of its currency: 123456, "EUR" → "1,234.56". */
-export const moneyText = (
-  minor: number,
-  currency: string,
-  style: 'currency' | 'decimal' = 'currency',
-): string => {
-  const digits =
-    new Intl.NumberFormat('en', { style: 'currency', currency }).resolvedOptions().maximumFractionDigits ?? 2;
+export const moneyText = (minor: number, currency: string): string => {
+  const digits = placesOf(currency);
   const format = new Intl.NumberFormat(undefined, {
-    ...(style === 'currency' ? { style, currency } : {}),
+    style: 'currency',
+    currency,
     minimumFractionDigits: digits,
     maximumFractionDigits: digits,
   });
-  const text = String(Math.abs(minor)).padStart(digits + 1, '0');
-  const major = digits === 0 ? text : `${text.slice(0, -digits)}.${text.slice(-digits)}`;
+  const major = majorText(Math.abs(minor), currency);
   // A decimal text keeps every digit, where a division would round.
   return format.format((minor < 0 ? `-${major}` : major) as Intl.StringNumericLiteral);
 };

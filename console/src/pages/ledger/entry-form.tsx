@@ -13,7 +13,8 @@ import {
   useAction,
   useRead,
 } from '../../kit/index.ts';
-import { majorText, minorOf } from './money-input.ts';
+import { majorText } from '../../kit/money.tsx';
+import { minorOf } from './money-input.ts';
 import { ENTRY_CRUMBS } from './range.tsx';
 import '../../styles/ledger.css';
 
@@ -66,8 +67,8 @@ export default function EntryForm() {
                   lines: found.lines.map((line) => ({
                     key: line.line_no,
                     account: line.account_code,
-                    debit: majorText(line.debit, found.currency),
-                    credit: majorText(line.credit, found.currency),
+                    debit: line.debit === 0 ? '' : majorText(line.debit, found.currency),
+                    credit: line.credit === 0 ? '' : majorText(line.credit, found.currency),
                     memo: line.memo ?? '',
                   })),
                 }

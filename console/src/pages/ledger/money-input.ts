@@ -1,6 +1,4 @@
-/** Decimal places of a currency, as amounts in minor units imply them. */
-export const placesOf = (currency: string): number =>
-  new Intl.NumberFormat('en', { style: 'currency', currency }).resolvedOptions().maximumFractionDigits ?? 2;
+import { placesOf } from '../../kit/money.tsx';
 
 /**
  * "49.90" as minor units of a currency; undefined for an empty text.
@@ -22,12 +20,4 @@ export const minorOf = (text: string, currency: string): number | undefined => {
   const minor = Number(`${whole}${part.padEnd(places, '0')}`);
   if (!Number.isSafeInteger(minor)) throw new RangeError(`“${text}” is too large.`);
   return minor;
-};
-
-/** Minor units as the text of a field: 4990 → "49.90"; empty for 0. */
-export const majorText = (minor: number, currency: string): string => {
-  if (minor === 0) return '';
-  const places = placesOf(currency);
-  const digits = String(minor).padStart(places + 1, '0');
-  return places === 0 ? digits : `${digits.slice(0, -places)}.${digits.slice(-places)}`;
 };
