@@ -1,23 +1,13 @@
+/** Flushes per second at most. */
+const PER_SECOND = 4;
+/** Maximum of items kept between two flushes; older ones are dropped. */
+const MOST = 20_000;
+
 /**
- * Collects items and hands them over at most `perSecond` times a second, in an animation frame, so that rendering
- * never falls behind.
+ * Collects items and hands them over a few times a second, in an animation frame, so that rendering never falls behind.
+ * @param flush gets the items in their order, and how many were dropped before them
  */
-export interface Batches<T> {
-  readonly push: (items: readonly T[]) => void;
-  readonly end: () => void;
-}
-
-interface BatchOptions {
-  readonly perSecond?: number;
-  /** Maximum of items kept between two flushes; older ones are dropped. */
-  readonly most?: number;
-}
-
-/** @param flush gets the items in their order, and how many were dropped before them */
-export const batches = <T>(
-  flush: (items: readonly T[], dropped: number) => void,
-  { perSecond = 4, most = 20_000 }: BatchOptions = {},
-): Batches<T> => {
+export const batches = <T>(flush: (items: readonly T[], dropped: number) => void) => {
   let waiting: T[] = [];
   let dropped = 0;
   let last = Number.NEGATIVE_INFINITY;
@@ -32,22 +22,22 @@ export const batches = <T>(
     flush(items, lost);
   };
   return {
-    push: (items) => {
+    push: (items: readonly T[]): void => {
       if (items.length === 0) return;
       waiting = waiting.concat(items);
-      if (waiting.length > most) {
-        dropped += waiting.length - most;
-        waiting = waiting.slice(-most);
+      if (waiting.length > MOST) {
+        dropped += waiting.length - MOST;
+        waiting = waiting.slice(-MOST);
       }
       if (timer !== undefined) return;
-      const wait = Math.max(0, last + 1000 / perSecond - performance.now());
+      const wait = Math.max(0, last + 1000 / PER_SECOND - performance.now());
       timer = setTimeout(() => {
         // A page in the background gets no animation frames.
         if (document.hidden) run();
         else frame = requestAnimationFrame(run);
       }, wait);
     },
-    end: () => {
+    end: (): void => {
       clearTimeout(timer);
       if (frame !== undefined) cancelAnimationFrame(frame);
     },

@@ -5,7 +5,7 @@ import { useClient, usePageSession } from './client.tsx';
 
 export type AuditEvent = components['schemas']['AuditedEvent'];
 
-export type TailState =
+type TailState =
   /** The end of the log is looked up. */
   | { readonly kind: 'starting' }
   | { readonly kind: 'following' }
@@ -17,14 +17,14 @@ export type TailState =
 interface TailOptions {
   /** Events in the order of the log, at most four times a second. */
   readonly onEvents: (events: readonly AuditEvent[], dropped: number) => void;
-  /** Interval of the reads (ms); default 1000. */
-  readonly every?: number;
   readonly isPaused?: boolean;
   /** Position to begin after; default: the current end. */
   readonly after?: string | undefined;
 }
 
 const PAGE = 200;
+/** Interval of the reads (ms). */
+const EVERY_MS = 1000;
 const LONGEST_MS = 15_000;
 
 const endOfLog = async (client: Client, signal: AbortSignal): Promise<string | undefined> => {
@@ -45,7 +45,7 @@ const pause = (ms: number, signal: AbortSignal): Promise<void> =>
   });
 
 /** Follows the tenant's log, as an admin. After an error or a pause, resumes after the last event. */
-export const useTail = ({ onEvents, every = 1000, isPaused = false, after }: TailOptions): TailState => {
+export const useTail = ({ onEvents, isPaused = false, after }: TailOptions): TailState => {
   const client = useClient();
   const session = usePageSession();
   const isOff = session.kind !== 'tenant' || session.impersonatedBy !== undefined;
@@ -77,12 +77,12 @@ export const useTail = ({ onEvents, every = 1000, isPaused = false, after }: Tai
           collected.push(events);
           setState((before) => (before.kind === 'following' ? before : { kind: 'following' }));
           failures = 0;
-          if (events.length < PAGE) await pause(every, signal);
+          if (events.length < PAGE) await pause(EVERY_MS, signal);
         } catch (error) {
           if (signal.aborted) return;
           failures += 1;
           setState({ kind: 'waiting', error });
-          await pause(Math.min(LONGEST_MS, every * 2 ** failures), signal);
+          await pause(Math.min(LONGEST_MS, EVERY_MS * 2 ** failures), signal);
         }
       }
     };
@@ -91,7 +91,7 @@ export const useTail = ({ onEvents, every = 1000, isPaused = false, after }: Tai
       ending.abort();
       collected.end();
     };
-  }, [client, every, isOff, isPaused, given]);
+  }, [client, isOff, isPaused, given]);
 
   return isOff ? { kind: 'off' } : state;
 };
