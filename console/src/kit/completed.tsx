@@ -1,4 +1,12 @@
-import { type KeyboardEvent, type ReactNode, useId, useLayoutEffect, useRef, useState } from 'react';
+import {
+  type InputHTMLAttributes,
+  type KeyboardEvent,
+  type ReactNode,
+  useId,
+  useLayoutEffect,
+  useRef,
+  useState,
+} from 'react';
 
 export interface Suggestion {
   /** Replaces the part of the text that {@link Completion} names. */
@@ -16,39 +24,34 @@ export interface Completion {
   readonly suggestions: readonly Suggestion[];
 }
 
-interface CompletedProps {
+type Box = HTMLInputElement | HTMLTextAreaElement;
+
+type Native = 'id' | 'name' | 'required' | 'placeholder' | 'maxLength' | 'autoFocus';
+
+interface CompletedProps
+  extends Pick<InputHTMLAttributes<Box>, Native | 'aria-invalid' | 'aria-describedby'> {
   readonly label: string;
-  /** Name of the form field. */
-  readonly name?: string;
-  readonly isRequired?: boolean;
   readonly value: string;
   readonly onChange: (text: string) => void;
   /** Returns the suggestions at the caret; undefined or an empty list shows nothing. */
   readonly complete: (text: string, caret: number) => Completion | undefined;
   /** Called for Enter when no suggestion is chosen; with `rows`, Shift+Enter starts a new line. */
-  readonly onEnter?: (() => void) | undefined;
-  readonly onEscape?: (() => void) | undefined;
+  readonly onEnter?: () => void;
+  readonly onEscape?: () => void;
   /** Makes it a textarea. */
   readonly rows?: number;
   /** Preselects the first suggestion, so that Enter takes it. */
   readonly isEager?: boolean;
   readonly placement?: 'below' | 'above';
-  readonly placeholder?: string;
-  readonly maxLength?: number;
-  readonly isInvalid?: boolean;
-  readonly describedBy?: string | undefined;
-  readonly id?: string;
-  readonly hasFocus?: boolean;
   readonly isCode?: boolean;
 }
-
-type Box = HTMLInputElement | HTMLTextAreaElement;
 
 /**
  * A text input with autocompletion. Arrow keys choose a suggestion, Enter or Tab inserts it, Escape closes the list.
  */
 export const Completed = (props: CompletedProps) => {
-  const { label, value, onChange, complete, onEnter, onEscape, rows, isEager = false } = props;
+  const { label, value, onChange, complete, onEnter, onEscape, rows, isEager = false, ...more } = props;
+  const { placement, isCode = false, ...native } = more;
   const box = useRef<Box>(null);
   const list = useId();
   const wanted = useRef<number>(undefined);
@@ -104,22 +107,18 @@ export const Completed = (props: CompletedProps) => {
   };
 
   const own = {
+    ...native,
+    ref: (node: Box | null): void => {
+      box.current = node;
+    },
     value,
-    name: props.name,
-    required: props.isRequired,
     'aria-label': label,
     'aria-autocomplete': 'list',
     'aria-controls': isOpen ? list : undefined,
     'aria-activedescendant': chosen === undefined ? undefined : `${list}-${suggestions.indexOf(chosen)}`,
-    'aria-invalid': props.isInvalid === true ? true : undefined,
-    'aria-describedby': props.describedBy,
-    className: props.isCode === true ? 'input mono' : 'input',
-    id: props.id,
-    placeholder: props.placeholder,
-    maxLength: props.maxLength,
-    autoFocus: props.hasFocus,
+    className: isCode ? 'input mono' : 'input',
     autoComplete: 'off',
-    spellCheck: props.isCode === true ? false : undefined,
+    spellCheck: isCode ? false : undefined,
     onKeyDown,
     onChange: ({ target }: { readonly target: Box }) => {
       onChange(target.value);
@@ -132,22 +131,9 @@ export const Completed = (props: CompletedProps) => {
   return (
     <div className="completed">
       {rows === undefined ? (
-        <input
-          {...own}
-          ref={(node) => {
-            box.current = node;
-          }}
-          role="combobox"
-          aria-expanded={isOpen}
-        />
+        <input {...own} role="combobox" aria-expanded={isOpen} />
       ) : (
-        <textarea
-          {...own}
-          ref={(node) => {
-            box.current = node;
-          }}
-          rows={rows}
-        />
+        <textarea {...own} rows={rows} />
       )}
       {isOpen ? (
         <div
@@ -155,7 +141,7 @@ export const Completed = (props: CompletedProps) => {
           className="completed-list"
           role="listbox"
           aria-label="Suggestions"
-          data-placement={props.placement}
+          data-placement={placement}
         >
           {suggestions.map((one, index) => (
             // biome-ignore lint/a11y/useFocusableInteractive: the text field keeps the focus and names the option

@@ -1,4 +1,4 @@
-import { type ReactNode, useMemo, useState } from 'react';
+import { type ComponentProps, type ReactNode, useMemo, useState } from 'react';
 import { Completed, type Completion } from './completed.tsx';
 import { type Person, usePeople } from './people.ts';
 
@@ -89,17 +89,9 @@ class Mentions {
 const isWord = (text: string, at: number, name: string): boolean =>
   text.startsWith(name, at) && !/^[\p{L}\p{N}]/u.test(text.slice(at + name.length));
 
-interface MentionFieldProps {
-  readonly label: string;
-  readonly value: string;
-  readonly onChange: (text: string) => void;
-  readonly onEnter: () => void;
-  readonly onEscape?: () => void;
+interface MentionFieldProps
+  extends Omit<ComponentProps<typeof Completed>, 'complete' | 'isEager' | 'maxLength' | 'rows'> {
   readonly mentions: Mentions;
-  readonly rows?: number;
-  readonly placeholder?: string;
-  readonly hasFocus?: boolean;
-  readonly placement?: 'below' | 'above';
 }
 
 export const useMentions = (): Mentions => {
@@ -109,6 +101,6 @@ export const useMentions = (): Mentions => {
 };
 
 /** A textarea in which `@` suggests people. Enter sends, Shift+Enter starts a new line. */
-export const MentionField = ({ mentions, rows = 2, ...rest }: MentionFieldProps) => (
-  <Completed {...rest} rows={rows} isEager maxLength={10_000} complete={mentions.complete} />
+export const MentionField = ({ mentions, ...rest }: MentionFieldProps) => (
+  <Completed {...rest} rows={2} isEager maxLength={10_000} complete={mentions.complete} />
 );

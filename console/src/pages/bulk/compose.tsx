@@ -150,12 +150,9 @@ const FilterField = ({ entity, value, onChange }: FilterFieldProps) => {
     >
       {(control) => (
         <Completed
-          id={control.id}
-          name={control.name}
+          {...control}
           label="Filter"
-          isRequired
-          isInvalid={control['aria-invalid'] === true}
-          describedBy={control['aria-describedby']}
+          required
           value={value}
           onChange={onChange}
           complete={(written, caret) => completeFilter(written, caret, names, new Date())}

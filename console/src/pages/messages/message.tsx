@@ -128,7 +128,7 @@ const Edit = ({ message, conversation, onClose }: EditProps) => {
         onEscape={onClose}
         mentions={mentions}
         placement="above"
-        hasFocus
+        autoFocus
       />
       {save.error === null ? null : <Problem error={save.error} />}
       <div className="row">

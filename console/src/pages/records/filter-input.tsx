@@ -65,8 +65,8 @@ export const FilterInput = ({ names, applied, apply, error }: FilterProps) => {
           onEnter={() => apply(text.trim())}
           placeholder='Filter, for example: amount > 100 && state == "open"'
           maxLength={4096}
-          isInvalid={fault !== undefined}
-          describedBy={fault === undefined ? undefined : id}
+          aria-invalid={fault === undefined ? undefined : true}
+          aria-describedby={fault === undefined ? undefined : id}
           isCode
         />
         <Button onClick={() => apply(text.trim())}>Apply</Button>

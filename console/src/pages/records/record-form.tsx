@@ -73,13 +73,11 @@ const changesOf = (
     try {
       changes[field.key] = parsedOf(field, typed);
     } catch {
-      throw new TypeErrorOfField(`${field.label} is not valid JSON. Nothing was saved.`);
+      throw new Error(`${field.label} is not valid JSON. Nothing was saved.`);
     }
   }
   return changes;
 };
-
-class TypeErrorOfField extends Error {}
 
 interface RecordDialogProps {
   readonly entity: Entity;
@@ -249,12 +247,11 @@ const ReferenceInput = ({ name, label, defaultValue, entity }: OwnProps & { read
         <>
           <input type="hidden" name={control.name} value={text} />
           <Completed
-            id={control.id}
+            {...control}
+            name={undefined}
             label={label}
             value={text}
             onChange={setText}
-            describedBy={control['aria-describedby']}
-            isInvalid={control['aria-invalid'] === true}
             complete={() =>
               isId
                 ? undefined
