@@ -34,26 +34,13 @@ const Ways = ({ session }: { session: Session }) => {
       if (session.via === 'sso') return <RenewSso session={session} />;
       if (session.via === 'impersonation') return <RenewImpersonation session={session} />;
       return (
-        <Form
-          submit="Sign in"
-          onSubmit={(values) => enterTenant(session.email, values.exact('password'), session.tenantId)}
-          onCancel={leave}
-          cancel="Sign out"
-        >
-          <PasswordField />
-        </Form>
+        <RenewPassword
+          enter={(password) => enterTenant(session.email, password, session.tenantId)}
+          leave={leave}
+        />
       );
     case 'platform':
-      return (
-        <Form
-          submit="Sign in"
-          onSubmit={(values) => enterPlatform(session.email, values.exact('password'))}
-          onCancel={leave}
-          cancel="Sign out"
-        >
-          <PasswordField />
-        </Form>
-      );
+      return <RenewPassword enter={(password) => enterPlatform(session.email, password)} leave={leave} />;
     case 'partner':
       return (
         <Form
@@ -70,15 +57,27 @@ const Ways = ({ session }: { session: Session }) => {
   }
 };
 
-const PasswordField = () => (
-  <TextField
-    name="password"
-    label="Password"
-    type="password"
-    required
-    autoComplete="current-password"
-    autoFocus
-  />
+interface RenewPasswordProps {
+  readonly enter: (password: string) => Promise<void>;
+  readonly leave: () => void;
+}
+
+const RenewPassword = ({ enter, leave }: RenewPasswordProps) => (
+  <Form
+    submit="Sign in"
+    onSubmit={(values) => enter(values.exact('password'))}
+    onCancel={leave}
+    cancel="Sign out"
+  >
+    <TextField
+      name="password"
+      label="Password"
+      type="password"
+      required
+      autoComplete="current-password"
+      autoFocus
+    />
+  </Form>
 );
 
 const RenewSso = ({ session }: { session: TenantSession }) => {
