@@ -1,15 +1,14 @@
 import { useEffect, useRef } from 'react';
-import { Link } from 'wouter';
+import { Link, useLocation } from 'wouter';
 
 interface PageLinksProps {
   readonly label: string;
-  /** The path of the current page. */
-  readonly at: string;
   readonly pages: readonly (readonly [path: string, title: string])[];
 }
 
 /** Tabs that link to the pages of an area; the tab of the current page is scrolled into view. */
-export const PageLinks = ({ label, at, pages }: PageLinksProps) => {
+export const PageLinks = ({ label, pages }: PageLinksProps) => {
+  const [at] = useLocation();
   const present = useRef<HTMLAnchorElement>(null);
   useEffect(() => {
     present.current?.scrollIntoView({ block: 'nearest', inline: 'nearest' });

@@ -86,7 +86,7 @@ export default function Invoices() {
         </DialogButton>
       }
     >
-      <BillingLinks at="/billing/invoices" />
+      <BillingLinks />
       <Filters label="Filters of the invoices" of={filters}>
         <SelectFilter
           label="State"

@@ -34,7 +34,7 @@ export default function Prices() {
       title="Rate card"
       about="Wholesale is what you pay, retail what your customers pay. Everything that is not invoiced yet is priced with the current card; existing invoices keep their prices."
     >
-      <BillingLinks at="/billing/prices" />
+      <BillingLinks />
       {data === undefined ? (
         <PendingCard of={read} what="the rate card" />
       ) : (

@@ -126,12 +126,11 @@ export const Percent = ({ of, to }: { of: number | null; to: string }) =>
   );
 
 /** Links between the billing pages; links to pages with a range keep the current range. */
-export const BillingLinks = ({ at }: { at: string }) => {
+export const BillingLinks = () => {
   const [range] = useRange();
   return (
     <PageLinks
       label="Billing"
-      at={at}
       pages={[
         [`/billing${rangeQuery(range)}`, 'Statements'],
         [`/billing/reconciliation${rangeQuery(range)}`, 'Reconciliation'],

@@ -71,7 +71,7 @@ export default function ReconciliationPage() {
         />
       }
     >
-      <BillingLinks at="/billing/reconciliation" />
+      <BillingLinks />
       <RangeFields range={range} onChange={setRange} />
       {read.data === undefined ? null : <Sums of={read.data} currency={currency} range={range} />}
       <Months currency={currency} />

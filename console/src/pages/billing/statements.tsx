@@ -75,7 +75,7 @@ export default function Statements() {
         />
       }
     >
-      <BillingLinks at="/billing" />
+      <BillingLinks />
       <RangeFields range={range} onChange={setRange} />
       <Sums of={statements.data} range={range} />
       <Card flush>

@@ -20,7 +20,7 @@ export default function Texts() {
       title="Texts of invoices"
       about="Templates for the name and the description of each line. Existing invoices keep their texts."
     >
-      <BillingLinks at="/billing/texts" />
+      <BillingLinks />
       <Card>
         {read.data === undefined ? <Pending of={read} what="the texts" /> : <Editor profile={read.data} />}
       </Card>

@@ -93,7 +93,7 @@ export default function Explorer() {
       title="Events"
       about="Everything that happened in this tenant, as it is stored. An event leads to its stream, its causes and the state after it."
     >
-      <EventLinks at="/events" />
+      <EventLinks />
       <Filters label="Filters of the events" of={filters}>
         <TextFilter label="Type" placeholder="RecordCreated" {...filters.field('type')} />
         <TextFilter label="Category" placeholder="record" {...filters.field('category')} />

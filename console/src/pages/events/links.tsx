@@ -8,4 +8,4 @@ const PAGES = [
 ] as const;
 
 /** Links between the pages on the log. */
-export const EventLinks = ({ at }: { at: string }) => <PageLinks label="Events" at={at} pages={PAGES} />;
+export const EventLinks = () => <PageLinks label="Events" pages={PAGES} />;

@@ -56,7 +56,7 @@ export default function Log() {
   );
   return (
     <Page title="Who did what" about="Actions of people and credentials, newest first.">
-      <EventLinks at="/event-log" />
+      <EventLinks />
       <Filters label="Filters of the log" of={filters}>
         <TextFilter label="Id of the actor" {...filters.field('actor')} />
         <TextFilter label="Action" {...filters.field('action')} />

@@ -65,7 +65,7 @@ export default function Stream() {
         )
       }
     >
-      <EventLinks at="" />
+      <EventLinks />
       {events === undefined ? (
         <PendingCard of={rows} what="the events" />
       ) : events.length === 0 ? (

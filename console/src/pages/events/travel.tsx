@@ -24,7 +24,7 @@ export default function Travel() {
       title="Time travel"
       about="What a record, a draft or a user looked like at any moment, from its own events. The pages of records and entries lead here as well."
     >
-      <EventLinks at="/time-travel" />
+      <EventLinks />
       <Card title="Show a past state">
         <Form
           submit="Show it"

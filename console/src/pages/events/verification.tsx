@@ -29,7 +29,7 @@ export default function Verification() {
       title="Verification"
       about="Each event carries the hash of the one before it in its stream. A signed head covers the last hash of every stream."
     >
-      <EventLinks at="/events/verification" />
+      <EventLinks />
       <Card
         title="Signed head"
         actions={

@@ -115,7 +115,7 @@ export default function Accounts() {
         ) : null
       }
     >
-      <LedgerLinks at="/ledger/accounts" />
+      <LedgerLinks />
       <BooksLock isAdmin={isAdmin} />
       <Failed of={balances} />
       <section className="card">

@@ -78,7 +78,7 @@ export default function Entries() {
         </Link>
       }
     >
-      <LedgerLinks at="/ledger/entries" />
+      <LedgerLinks />
       <Filters label="Filters of the entries" of={filters}>
         <SelectFilter
           label="State"

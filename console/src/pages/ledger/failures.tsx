@@ -86,7 +86,7 @@ export default function Failures() {
       about="Events to which a rule could not be applied. Fix the cause first, for example create the missing account; then try again."
       crumbs={[['/ledger', 'Ledger']]}
     >
-      <LedgerLinks at="/ledger/failures" />
+      <LedgerLinks />
       <section className="card">
         <DataTable
           label="Posting failures"

@@ -102,4 +102,4 @@ const PAGES = [
 ] as const;
 
 /** Links between the pages of the ledger. */
-export const LedgerLinks = ({ at }: { at: string }) => <PageLinks label="Ledger" at={at} pages={PAGES} />;
+export const LedgerLinks = () => <PageLinks label="Ledger" pages={PAGES} />;

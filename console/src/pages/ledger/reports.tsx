@@ -18,7 +18,7 @@ export default function Reports() {
     });
   return (
     <Page title="Ledger" about="What the posted entries add up to. Each figure leads to its entries.">
-      <LedgerLinks at="/ledger" />
+      <LedgerLinks />
       <RangeFields query={query} change={change} asOf={tab === 'balance-sheet'} />
       <Tabs
         label="Reports"

@@ -79,7 +79,7 @@ const RuleList = () => {
       about="A rule creates an entry when an event happens. Events for which it could not are under Failures."
       crumbs={[['/ledger', 'Ledger']]}
     >
-      <LedgerLinks at="/ledger/rules" />
+      <LedgerLinks />
       <section className="card">
         <DataTable
           label="Posting rules"

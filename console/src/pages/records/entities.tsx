@@ -92,7 +92,7 @@ export default function Entities() {
         ) : null
       }
     >
-      <RecordLinks at="/records" />
+      <RecordLinks />
       <Card flush>
         <DataTable
           label="Entities"

@@ -88,7 +88,7 @@ export default function Forms() {
         ) : null
       }
     >
-      <RecordLinks at="/forms" />
+      <RecordLinks />
       <Card flush>
         <DataTable
           label="Forms"

@@ -7,4 +7,4 @@ const PAGES = [
 ] as const;
 
 /** Links between the pages on records. */
-export const RecordLinks = ({ at }: { at: string }) => <PageLinks label="Records" at={at} pages={PAGES} />;
+export const RecordLinks = () => <PageLinks label="Records" pages={PAGES} />;

@@ -67,7 +67,7 @@ const List = () => {
   );
   return (
     <Page title="Workflows" about="The states and transitions that the jobs of records run in.">
-      <RecordLinks at="/workflows" />
+      <RecordLinks />
       <Card flush>
         <DataTable
           label="Workflows"
