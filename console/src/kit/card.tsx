@@ -2,8 +2,8 @@ import type { ReactNode } from 'react';
 import { Link } from 'wouter';
 import { problemText } from './problem.tsx';
 
-interface CardProps {
-  readonly title?: string;
+export interface CardProps {
+  readonly title?: string | undefined;
   readonly actions?: ReactNode;
   /** `flush`: the content reaches the border, for tables. */
   readonly flush?: boolean;

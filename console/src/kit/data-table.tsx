@@ -1,5 +1,7 @@
 import { useVirtualizer } from '@tanstack/react-virtual';
 import { type CSSProperties, type KeyboardEvent, type ReactNode, useEffect, useRef, useState } from 'react';
+import { useLocation } from 'wouter';
+import { Card, type CardProps } from './card.tsx';
 import { Empty } from './empty.tsx';
 import { Failed } from './pending.tsx';
 import type { Paged } from './reads.ts';
@@ -37,8 +39,10 @@ interface TableProps<T> {
   readonly rows: Listed<T> | Paged<T>;
   readonly columns: readonly Column<T>[];
   readonly rowKey: (row: T) => string;
-  /** Called for a click on a row, or Enter. A row with an address should also have a link in a cell. */
-  readonly onOpen?: ((row: T) => void) | undefined;
+  /** Called for a click on a row, or Enter. */
+  readonly onOpen?: (row: T) => void;
+  /** Path that a click on a row or Enter opens; a cell should link to it, too. */
+  readonly to?: (row: T) => string;
   /** Shown when there are no rows. */
   readonly empty?: ReactNode;
   /** px; default 44. */
@@ -75,6 +79,17 @@ export const DataTable = <T,>(props: TableProps<T>) => {
   );
 };
 
+/** A card with a table. */
+export const TableCard = <T,>({
+  title,
+  actions,
+  ...table
+}: TableProps<T> & Pick<CardProps, 'title' | 'actions'>) => (
+  <Card flush title={title} actions={actions}>
+    <DataTable {...table} />
+  </Card>
+);
+
 const FailedRows = ({ of }: { of: Pick<Listed<unknown>, 'error' | 'refetch'> }) => (
   <div className="card-body">
     <Failed of={of} />
@@ -97,7 +112,9 @@ interface RowsProps<T> extends TableProps<T> {
 }
 
 const Rows = <T,>(props: RowsProps<T>) => {
-  const { label, items, pages, columns, rowKey, onOpen, rowHeight = 44, sort, total } = props;
+  const { label, items, pages, columns, rowKey, to, rowHeight = 44, sort, total } = props;
+  const [, navigate] = useLocation();
+  const onOpen = props.onOpen ?? (to && ((row: T) => navigate(to(row))));
   const box = useRef<HTMLDivElement>(null);
   const [active, setActive] = useState(0);
   const hasToFocus = useRef(false);

@@ -10,7 +10,7 @@ export { Completed, type Completion, type Suggestion } from './completed.tsx';
 export { ConfirmButton, ConfirmItem, useConfirm } from './confirm.tsx';
 export { Copied, Copy, Secret } from './copy.tsx';
 export { Count } from './count.tsx';
-export { type Column, DataTable, type Listed, type Sorting } from './data-table.tsx';
+export { type Column, DataTable, type Listed, type Sorting, TableCard } from './data-table.tsx';
 export { Dialog, DialogButton } from './dialog.tsx';
 export { DialogForm } from './dialog-form.tsx';
 export { Download, saveFile } from './download.tsx';

@@ -7,7 +7,7 @@ type PendingProps = ComponentProps<typeof Pending>;
 
 /** Placeholder of a card whose data is being read. */
 export const PendingCard = ({ title, ...rest }: PendingProps & { readonly title?: string }) => (
-  <Card {...(title === undefined ? {} : { title })}>
+  <Card title={title}>
     <Pending {...rest} />
   </Card>
 );

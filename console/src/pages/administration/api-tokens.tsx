@@ -5,10 +5,8 @@ import {
   actions,
   Badge,
   Button,
-  Card,
   type Column,
   ConfirmButton,
-  DataTable,
   Dialog,
   DialogButton,
   DialogForm,
@@ -16,6 +14,7 @@ import {
   Page,
   Secret,
   SelectField,
+  TableCard,
   TextField,
   Time,
   useAction,
@@ -104,19 +103,17 @@ const ApiTokens = () => {
         </DialogButton>
       }
     >
-      <Card flush>
-        <DataTable
-          label="API tokens"
-          rows={tokens}
-          rowKey={({ id }) => id}
-          columns={columns}
-          empty={
-            <Empty title="No tokens yet">
-              <p>Make one for each program, with the fewest scopes that it needs.</p>
-            </Empty>
-          }
-        />
-      </Card>
+      <TableCard
+        label="API tokens"
+        rows={tokens}
+        rowKey={({ id }) => id}
+        columns={columns}
+        empty={
+          <Empty title="No tokens yet">
+            <p>Make one for each program, with the fewest scopes that it needs.</p>
+          </Empty>
+        }
+      />
       {secret === undefined ? null : (
         <Dialog title="The token" onClose={() => setSecret(undefined)}>
           <div className="stack">

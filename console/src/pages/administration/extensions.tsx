@@ -4,15 +4,14 @@ import {
   ActionsMenu,
   actions,
   Badge,
-  Card,
   type Column,
   ConfirmItem,
-  DataTable,
   DialogButton,
   DialogForm,
   Empty,
   MenuItem,
   Page,
+  TableCard,
   TextField,
   Time,
   useAction,
@@ -58,19 +57,17 @@ const Extensions = () => {
         </DialogButton>
       }
     >
-      <Card flush>
-        <DataTable
-          label="Extensions"
-          rows={extensions}
-          rowKey={({ ext_id }) => ext_id}
-          columns={columns}
-          empty={
-            <Empty title="No extensions yet">
-              <p>Install one by its manifest. It is inactive until you activate it.</p>
-            </Empty>
-          }
-        />
-      </Card>
+      <TableCard
+        label="Extensions"
+        rows={extensions}
+        rowKey={({ ext_id }) => ext_id}
+        columns={columns}
+        empty={
+          <Empty title="No extensions yet">
+            <p>Install one by its manifest. It is inactive until you activate it.</p>
+          </Empty>
+        }
+      />
     </Page>
   );
 };

@@ -5,10 +5,8 @@ import {
   ActionsMenu,
   actions,
   Badge,
-  Card,
   type Column,
   ConfirmItem,
-  DataTable,
   Dialog,
   DialogButton,
   DialogForm,
@@ -17,6 +15,7 @@ import {
   Page,
   Secret,
   SelectField,
+  TableCard,
   TextField,
   Time,
   useAction,
@@ -71,16 +70,14 @@ const Users = () => {
         </DialogButton>
       }
     >
-      <Card flush>
-        <DataTable
-          label="Users"
-          rows={users}
-          rowKey={({ id }) => id}
-          columns={columns}
-          onOpen={setEdited}
-          empty={<Empty title="No users yet" />}
-        />
-      </Card>
+      <TableCard
+        label="Users"
+        rows={users}
+        rowKey={({ id }) => id}
+        columns={columns}
+        onOpen={setEdited}
+        empty={<Empty title="No users yet" />}
+      />
       {edited === undefined ? null : <EditUser user={edited} onClose={() => setEdited(undefined)} />}
       {link === undefined ? null : (
         <Dialog title="A link for a new password" onClose={() => setLink(undefined)}>

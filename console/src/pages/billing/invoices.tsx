@@ -3,9 +3,7 @@ import type { components } from '../../../../client/src/index.ts';
 import {
   ago,
   Badge,
-  Card,
   type Column,
-  DataTable,
   DialogButton,
   DialogForm,
   Empty,
@@ -14,6 +12,7 @@ import {
   Page,
   SelectField,
   SelectFilter,
+  TableCard,
   TextField,
   TextFilter,
   type Tone,
@@ -63,7 +62,6 @@ const COLUMNS: readonly Column<Invoice>[] = [
 
 /** Frozen invoices of all states, newest first. */
 export default function Invoices() {
-  const [, navigate] = useLocation();
   const filters = useFilters(['state', 'customer']);
   const [state, customer] = [filters.of('state'), filters.of('customer')];
   const query = {
@@ -95,20 +93,18 @@ export default function Invoices() {
         />
         <TextFilter label="Customer’s id" {...filters.field('customer')} />
       </Filters>
-      <Card flush>
-        <DataTable
-          label="Invoices"
-          rows={rows}
-          columns={COLUMNS}
-          rowKey={({ id }) => id}
-          onOpen={(invoice) => navigate(pathOf(invoice))}
-          empty={
-            <Empty title={filters.isAny ? 'No invoice matches these filters' : 'No invoices yet'}>
-              <p>{filters.isAny ? 'Remove a filter to see more.' : 'Make one from a statement.'}</p>
-            </Empty>
-          }
-        />
-      </Card>
+      <TableCard
+        label="Invoices"
+        rows={rows}
+        columns={COLUMNS}
+        rowKey={({ id }) => id}
+        to={pathOf}
+        empty={
+          <Empty title={filters.isAny ? 'No invoice matches these filters' : 'No invoices yet'}>
+            <p>{filters.isAny ? 'Remove a filter to see more.' : 'Make one from a statement.'}</p>
+          </Empty>
+        }
+      />
     </Page>
   );
 }

@@ -4,13 +4,13 @@ import { Chart } from '../../kit/chart.tsx';
 import {
   Card,
   type Column,
-  DataTable,
   Download,
   Empty,
   moneyText,
   Page,
   PendingCard,
   type Read,
+  TableCard,
   Tabs,
   Tile,
   useFilters,
@@ -208,14 +208,12 @@ const Buckets = ({ read, currency, range, scope }: BucketsProps) => {
     ),
   ];
   return (
-    <Card flush>
-      <DataTable
-        label={scope === 'customer' ? 'Sums by customer' : 'Sums by meter'}
-        rows={{ ...read, data: read.data?.buckets }}
-        columns={columns}
-        rowKey={({ scope: { id } }) => id}
-        empty={<Empty title="No usage in this window" />}
-      />
-    </Card>
+    <TableCard
+      label={scope === 'customer' ? 'Sums by customer' : 'Sums by meter'}
+      rows={{ ...read, data: read.data?.buckets }}
+      columns={columns}
+      rowKey={({ scope: { id } }) => id}
+      empty={<Empty title="No usage in this window" />}
+    />
   );
 };

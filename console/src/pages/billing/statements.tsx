@@ -1,14 +1,13 @@
-import { Link, useLocation } from 'wouter';
+import { Link } from 'wouter';
 import type { components } from '../../../../client/src/index.ts';
 import {
-  Card,
   type Column,
   counts,
-  DataTable,
   Download,
   Empty,
   moneyText,
   Page,
+  TableCard,
   Tile,
   useRead,
 } from '../../kit/index.ts';
@@ -36,7 +35,6 @@ export const useStatements = (range: Range) =>
 /** The usage of each customer and its amounts. */
 export default function Statements() {
   const [range, setRange] = useRange();
-  const [, navigate] = useLocation();
   const statements = useStatements(range);
   const pathOf = ({ customer }: Statement): string => `/billing/customers/${customer.id}${rangeQuery(range)}`;
   const money = (key: 'wholesale' | 'retail' | 'margin', title: string): Column<Statement> =>
@@ -78,20 +76,18 @@ export default function Statements() {
       <BillingLinks />
       <RangeFields range={range} onChange={setRange} />
       <Sums of={statements.data} range={range} />
-      <Card flush>
-        <DataTable
-          label="Statements"
-          rows={statements}
-          columns={columns}
-          rowKey={({ customer, currency }) => `${customer.id} ${currency}`}
-          onOpen={(each) => navigate(pathOf(each))}
-          empty={
-            <Empty title="No customers in this window">
-              <p>A tenant is your customer once the platform has assigned it to you.</p>
-            </Empty>
-          }
-        />
-      </Card>
+      <TableCard
+        label="Statements"
+        rows={statements}
+        columns={columns}
+        rowKey={({ customer, currency }) => `${customer.id} ${currency}`}
+        to={pathOf}
+        empty={
+          <Empty title="No customers in this window">
+            <p>A tenant is your customer once the platform has assigned it to you.</p>
+          </Empty>
+        }
+      />
     </Page>
   );
 }

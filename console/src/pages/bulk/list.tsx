@@ -1,5 +1,5 @@
-import { Link, useLocation } from 'wouter';
-import { ago, Card, type Column, DataTable, Empty, Page, usePages } from '../../kit/index.ts';
+import { Link } from 'wouter';
+import { ago, type Column, Empty, Page, TableCard, usePages } from '../../kit/index.ts';
 import { filterText, rowsText, type Session, SessionStatus, titleOf } from './session-text.tsx';
 import '../../styles/bulk.css';
 
@@ -54,7 +54,6 @@ const COLUMNS: readonly Column<Session>[] = [
 
 /** Bulk sessions of all admins. The list is read again every two seconds while it has few pages. */
 export default function Sessions() {
-  const [, navigate] = useLocation();
   const rows = usePages(
     ['bulk-sessions'],
     (client, limit) => client.items('/api/v1/tenant/bulk-ops/sessions', { params: { query: { limit } } }),
@@ -70,20 +69,18 @@ export default function Sessions() {
         </Link>
       }
     >
-      <Card flush>
-        <DataTable
-          label="Bulk operations"
-          rows={rows}
-          columns={COLUMNS}
-          rowKey={({ id }) => id}
-          onOpen={(session) => navigate(pathOf(session))}
-          empty={
-            <Empty title="No bulk operation yet">
-              <p>Create one: nothing is changed before you have seen its preview.</p>
-            </Empty>
-          }
-        />
-      </Card>
+      <TableCard
+        label="Bulk operations"
+        rows={rows}
+        columns={COLUMNS}
+        rowKey={({ id }) => id}
+        to={pathOf}
+        empty={
+          <Empty title="No bulk operation yet">
+            <p>Create one: nothing is changed before you have seen its preview.</p>
+          </Empty>
+        }
+      />
     </Page>
   );
 }

@@ -1,6 +1,6 @@
 import { Pause, Play } from 'lucide-react';
 import { type ReactNode, useState } from 'react';
-import { Link, useLocation } from 'wouter';
+import { Link } from 'wouter';
 import {
   Button,
   Card,
@@ -204,14 +204,13 @@ interface EventTableProps {
 }
 
 const EventTable = ({ rows, empty = <Empty title="Nothing has happened yet" /> }: EventTableProps) => {
-  const [, navigate] = useLocation();
   return (
     <DataTable
       label="Events"
       rows={rows}
       columns={COLUMNS}
       rowKey={({ id }) => id}
-      onOpen={({ stream, revision }) => navigate(streamPath(stream, revision))}
+      to={({ stream, revision }) => streamPath(stream, revision)}
       empty={empty}
     />
   );

@@ -1,12 +1,11 @@
 import { Link } from 'wouter';
 import type { components } from '../../../../client/src/index.ts';
 import {
-  Card,
   type Column,
-  DataTable,
   Empty,
   Filters,
   Page,
+  TableCard,
   TextFilter,
   Time,
   TimeFilter,
@@ -63,15 +62,13 @@ export default function Log() {
         <TimeFilter label="From" type="datetime-local" {...filters.field('from')} />
         <TimeFilter label="Before" type="datetime-local" {...filters.field('to')} />
       </Filters>
-      <Card flush>
-        <DataTable
-          label="Log"
-          rows={rows}
-          columns={COLUMNS}
-          rowKey={({ position, request_id, action }) => `${position ?? ''} ${request_id} ${action}`}
-          empty={<Empty title="No line matches these filters" />}
-        />
-      </Card>
+      <TableCard
+        label="Log"
+        rows={rows}
+        columns={COLUMNS}
+        rowKey={({ position, request_id, action }) => `${position ?? ''} ${request_id} ${action}`}
+        empty={<Empty title="No line matches these filters" />}
+      />
       <p className="small muted">
         The events themselves are under <Link href="/events">Events</Link>.
       </p>

@@ -9,7 +9,6 @@ import {
   CheckField,
   type Column,
   ConfirmButton,
-  DataTable,
   DialogButton,
   DialogForm,
   Empty,
@@ -18,6 +17,7 @@ import {
   Page,
   PendingCard,
   SelectField,
+  TableCard,
   TextField,
   useAction,
   useIsAdmin,
@@ -118,19 +118,17 @@ export default function Accounts() {
       <LedgerLinks />
       <BooksLock isAdmin={isAdmin} />
       <Failed of={balances} />
-      <section className="card">
-        <DataTable
-          label="Accounts"
-          rows={rows}
-          columns={columns}
-          rowKey={({ code }) => code}
-          empty={
-            <Empty title="No accounts yet">
-              <p>Entries are posted to accounts. Create the first one, for example 1000 “Cash”.</p>
-            </Empty>
-          }
-        />
-      </section>
+      <TableCard
+        label="Accounts"
+        rows={rows}
+        columns={columns}
+        rowKey={({ code }) => code}
+        empty={
+          <Empty title="No accounts yet">
+            <p>Entries are posted to accounts. Create the first one, for example 1000 “Cash”.</p>
+          </Empty>
+        }
+      />
       {edited === undefined ? null : (
         <AccountDialog account={edited === 'new' ? undefined : edited} onClose={() => setEdited(undefined)} />
       )}

@@ -1,14 +1,14 @@
-import { Link, useLocation } from 'wouter';
+import { Link } from 'wouter';
 import type { components } from '../../../../client/src/index.ts';
 import {
   Badge,
   type Column,
-  DataTable,
   Empty,
   Filters,
   Money,
   Page,
   SelectFilter,
+  TableCard,
   TextFilter,
   TimeFilter,
   type Tone,
@@ -60,7 +60,6 @@ const COLUMNS: readonly Column<Entry>[] = [
 
 /** Journal entries: drafts, posted and reversed entries, newest date first. */
 export default function Entries() {
-  const [, navigate] = useLocation();
   const filters = useFilters(['state', 'account', 'from', 'to']);
   const state = filters.of('state');
   const filter = { ...(isState(state) ? { state } : {}), ...filters.given('account', 'from', 'to') };
@@ -89,24 +88,22 @@ export default function Entries() {
         <TimeFilter label="From" {...filters.field('from')} />
         <TimeFilter label="To" {...filters.field('to')} />
       </Filters>
-      <section className="card">
-        <DataTable
-          label="Journal entries"
-          rows={rows}
-          columns={COLUMNS}
-          rowKey={({ id }) => id}
-          onOpen={(entry) => navigate(pathOf(entry))}
-          empty={
-            <Empty title={filters.isAny ? 'No entry matches these filters' : 'No entries yet'}>
-              <p>
-                {filters.isAny
-                  ? 'Remove a filter to see more.'
-                  : 'Entries are written here, by posting rules and by the API.'}
-              </p>
-            </Empty>
-          }
-        />
-      </section>
+      <TableCard
+        label="Journal entries"
+        rows={rows}
+        columns={COLUMNS}
+        rowKey={({ id }) => id}
+        to={pathOf}
+        empty={
+          <Empty title={filters.isAny ? 'No entry matches these filters' : 'No entries yet'}>
+            <p>
+              {filters.isAny
+                ? 'Remove a filter to see more.'
+                : 'Entries are written here, by posting rules and by the API.'}
+            </p>
+          </Empty>
+        }
+      />
     </Page>
   );
 }

@@ -8,9 +8,9 @@ import {
   type Column,
   Copy,
   counts,
-  DataTable,
   Empty,
   Page,
+  TableCard,
   toast,
   useAction,
   usePages,
@@ -87,19 +87,17 @@ export default function Failures() {
       crumbs={[['/ledger', 'Ledger']]}
     >
       <LedgerLinks />
-      <section className="card">
-        <DataTable
-          label="Posting failures"
-          rows={rows}
-          columns={columns}
-          rowKey={({ id }) => id}
-          empty={
-            <Empty title="No failures">
-              <p>Every event that a rule applies to has its entry.</p>
-            </Empty>
-          }
-        />
-      </section>
+      <TableCard
+        label="Posting failures"
+        rows={rows}
+        columns={columns}
+        rowKey={({ id }) => id}
+        empty={
+          <Empty title="No failures">
+            <p>Every event that a rule applies to has its entry.</p>
+          </Empty>
+        }
+      />
     </Page>
   );
 }

@@ -1,12 +1,11 @@
 import { useState } from 'react';
-import { Link, useLocation, useParams } from 'wouter';
+import { Link, useParams } from 'wouter';
 import type { components } from '../../../../client/src/index.ts';
 import {
   Badge,
   Card,
   type Column,
   ConfirmButton,
-  DataTable,
   Empty,
   Facts,
   Field,
@@ -15,6 +14,7 @@ import {
   Json,
   Page,
   pendingPage,
+  TableCard,
   Time,
   useAction,
   useIsAdmin,
@@ -69,7 +69,6 @@ export default function Rules() {
 }
 
 const RuleList = () => {
-  const [, navigate] = useLocation();
   const rows = usePages(['posting-rules'], (client, limit) =>
     client.items(RULES, { params: { query: { limit } } }),
   );
@@ -80,22 +79,20 @@ const RuleList = () => {
       crumbs={[['/ledger', 'Ledger']]}
     >
       <LedgerLinks />
-      <section className="card">
-        <DataTable
-          label="Posting rules"
-          rows={rows}
-          columns={COLUMNS}
-          rowKey={(rule) => rule.id}
-          onOpen={(rule) => navigate(`/ledger/rules/${rule.id}`)}
-          empty={
-            <Empty title="No posting rules yet">
-              <p>
-                Rules are created by <code>POST {RULES}</code>.
-              </p>
-            </Empty>
-          }
-        />
-      </section>
+      <TableCard
+        label="Posting rules"
+        rows={rows}
+        columns={COLUMNS}
+        rowKey={(rule) => rule.id}
+        to={(rule) => `/ledger/rules/${rule.id}`}
+        empty={
+          <Empty title="No posting rules yet">
+            <p>
+              Rules are created by <code>POST {RULES}</code>.
+            </p>
+          </Empty>
+        }
+      />
     </Page>
   );
 };

@@ -6,12 +6,11 @@ import {
   actions,
   ago,
   Button,
-  Card,
   type Column,
-  DataTable,
   DialogForm,
   Empty,
   Page,
+  TableCard,
   TextField,
   useAction,
   usePages,
@@ -57,20 +56,18 @@ const Partners = () => {
         </Button>
       }
     >
-      <Card flush>
-        <DataTable
-          label="Partners"
-          rows={partners}
-          rowKey={({ id }) => id}
-          columns={columns}
-          onOpen={setEdited}
-          empty={
-            <Empty title="No partners yet">
-              <p>Add one, then assign it on the page of each of its tenants.</p>
-            </Empty>
-          }
-        />
-      </Card>
+      <TableCard
+        label="Partners"
+        rows={partners}
+        rowKey={({ id }) => id}
+        columns={columns}
+        onOpen={setEdited}
+        empty={
+          <Empty title="No partners yet">
+            <p>Add one, then assign it on the page of each of its tenants.</p>
+          </Empty>
+        }
+      />
       {edited === undefined ? null : <Edit partner={edited} onClose={() => setEdited(undefined)} />}
     </Page>
   );

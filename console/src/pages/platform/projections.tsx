@@ -4,14 +4,13 @@ import {
   actions,
   Badge,
   Button,
-  Card,
   type Column,
   ConfirmButton,
   counts,
-  DataTable,
   Facts,
   Page,
   Problem,
+  TableCard,
   Time,
   useAction,
   useRead,
@@ -99,22 +98,20 @@ const Projections = () => {
           <Parked key={`${each.projection} ${each.tenant}`} {...each} />
         ))}
       </div>
-      <Card title="Read models" flush>
-        <DataTable
-          label="Read models"
-          rows={projections}
-          rowKey={({ name, generation }) => `${name} ${generation}`}
-          columns={columns}
-        />
-      </Card>
-      <Card title="Subscribers" flush>
-        <DataTable
-          label="Subscribers"
-          rows={{ ...metrics, data: metrics.data === undefined ? undefined : subscribers }}
-          rowKey={({ name }) => name}
-          columns={subscriberColumns}
-        />
-      </Card>
+      <TableCard
+        title="Read models"
+        label="Read models"
+        rows={projections}
+        rowKey={({ name, generation }) => `${name} ${generation}`}
+        columns={columns}
+      />
+      <TableCard
+        title="Subscribers"
+        label="Subscribers"
+        rows={{ ...metrics, data: metrics.data === undefined ? undefined : subscribers }}
+        rowKey={({ name }) => name}
+        columns={subscriberColumns}
+      />
     </Page>
   );
 };

@@ -1,18 +1,17 @@
 import { Building2 } from 'lucide-react';
-import { Link, useLocation } from 'wouter';
+import { Link } from 'wouter';
 import type { components } from '../../../../client/src/index.ts';
 import {
   ago,
   Badge,
-  Card,
   CheckField,
   type Column,
-  DataTable,
   DialogButton,
   DialogForm,
   Empty,
   Page,
   SelectField,
+  TableCard,
   TextField,
   useAction,
   usePages,
@@ -23,7 +22,6 @@ type Tenant = components['schemas']['Tenant'];
 
 /** All tenants of the platform. */
 const Tenants = () => {
-  const [, navigate] = useLocation();
   const tenants = usePages(['tenants'], (client, limit) =>
     client.items('/super/tenants', { params: { query: { limit } } }),
   );
@@ -66,16 +64,14 @@ const Tenants = () => {
         </DialogButton>
       }
     >
-      <Card flush>
-        <DataTable
-          label="Tenants"
-          rows={tenants}
-          rowKey={({ id }) => id}
-          columns={columns}
-          onOpen={({ id }) => navigate(`/platform/tenants/${id}`)}
-          empty={<Empty title="No tenants yet" />}
-        />
-      </Card>
+      <TableCard
+        label="Tenants"
+        rows={tenants}
+        rowKey={({ id }) => id}
+        columns={columns}
+        to={({ id }) => `/platform/tenants/${id}`}
+        empty={<Empty title="No tenants yet" />}
+      />
     </Page>
   );
 };

@@ -1,15 +1,14 @@
 import { Plus } from 'lucide-react';
-import { Link, useLocation } from 'wouter';
+import { Link } from 'wouter';
 import {
   ago,
-  Card,
   type Column,
   Count,
   counts,
-  DataTable,
   DialogButton,
   Empty,
   Page,
+  TableCard,
   useIsAdmin,
   usePages,
   useRead,
@@ -74,7 +73,6 @@ const COLUMNS: readonly Column<Entity>[] = [
 
 /** The list of the tenant's entities. */
 export default function Entities() {
-  const [, navigate] = useLocation();
   const isAdmin = useIsAdmin();
   const rows = usePages(['entities', 'list'], (client, limit) =>
     client.items('/api/v1/tenant/entities', { params: { query: { limit } } }),
@@ -93,20 +91,18 @@ export default function Entities() {
       }
     >
       <RecordLinks />
-      <Card flush>
-        <DataTable
-          label="Entities"
-          rows={rows}
-          columns={COLUMNS}
-          rowKey={({ name }) => name}
-          onOpen={({ name }) => navigate(`/records/${name}`)}
-          empty={
-            <Empty title="No entity yet">
-              <p>An admin defines entities and their fields.</p>
-            </Empty>
-          }
-        />
-      </Card>
+      <TableCard
+        label="Entities"
+        rows={rows}
+        columns={COLUMNS}
+        rowKey={({ name }) => name}
+        to={({ name }) => `/records/${name}`}
+        empty={
+          <Empty title="No entity yet">
+            <p>An admin defines entities and their fields.</p>
+          </Empty>
+        }
+      />
     </Page>
   );
 }

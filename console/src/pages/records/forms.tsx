@@ -7,14 +7,13 @@ import {
   ago,
   Badge,
   Button,
-  Card,
   type Column,
   ConfirmItem,
   Copy,
-  DataTable,
   Empty,
   MenuItem,
   Page,
+  TableCard,
   type Tone,
   useAction,
   useIsAdmin,
@@ -89,19 +88,17 @@ export default function Forms() {
       }
     >
       <RecordLinks />
-      <Card flush>
-        <DataTable
-          label="Forms"
-          rows={rows}
-          columns={columns}
-          rowKey={({ id }) => id}
-          empty={
-            <Empty title="No form yet">
-              <p>An admin creates one from the fields of an entity.</p>
-            </Empty>
-          }
-        />
-      </Card>
+      <TableCard
+        label="Forms"
+        rows={rows}
+        columns={columns}
+        rowKey={({ id }) => id}
+        empty={
+          <Empty title="No form yet">
+            <p>An admin creates one from the fields of an entity.</p>
+          </Empty>
+        }
+      />
       {edited === undefined ? null : (
         <FormDialog {...(edited === 'new' ? {} : { form: edited })} onClose={() => setEdited(undefined)} />
       )}

@@ -7,10 +7,10 @@ import {
   Button,
   Card,
   type Column,
-  DataTable,
   Empty,
   Page,
   pendingPage,
+  TableCard,
   useFilters,
   useIsAdmin,
   usePages,
@@ -165,27 +165,25 @@ const Table = ({ entity, workflow }: { entity: Entity; workflow: Workflow | unde
         />
       </Card>
       {isFilterFault(rows.error) ? null : (
-        <Card flush>
-          <DataTable
-            label={entity.label}
-            rows={rows}
-            columns={columnsOf(entity, workflow)}
-            rowKey={({ id }) => id}
-            rowHeight={40}
-            onOpen={({ id }) => navigate(recordPath(name, id))}
-            total={total}
-            sort={{
-              by: sort === '' ? undefined : sort.replace(/^-/, ''),
-              isDescending: sort.startsWith('-'),
-              change: (by, isDescending) => filters.set('sort', `${isDescending ? '-' : ''}${by}`),
-            }}
-            empty={
-              <Empty title={filter === '' ? 'No record yet' : 'No record matches the filter'}>
-                <p>{filter === '' ? 'Add the first one.' : 'Change the filter, or clear it.'}</p>
-              </Empty>
-            }
-          />
-        </Card>
+        <TableCard
+          label={entity.label}
+          rows={rows}
+          columns={columnsOf(entity, workflow)}
+          rowKey={({ id }) => id}
+          rowHeight={40}
+          to={({ id }) => recordPath(name, id)}
+          total={total}
+          sort={{
+            by: sort === '' ? undefined : sort.replace(/^-/, ''),
+            isDescending: sort.startsWith('-'),
+            change: (by, isDescending) => filters.set('sort', `${isDescending ? '-' : ''}${by}`),
+          }}
+          empty={
+            <Empty title={filter === '' ? 'No record yet' : 'No record matches the filter'}>
+              <p>{filter === '' ? 'Add the first one.' : 'Change the filter, or clear it.'}</p>
+            </Empty>
+          }
+        />
       )}
       {dialog === 'record' ? (
         <RecordDialog

@@ -1,4 +1,4 @@
-import { Link, useLocation, useParams } from 'wouter';
+import { Link, useParams } from 'wouter';
 import {
   ago,
   Badge,
@@ -7,11 +7,11 @@ import {
   ConfirmButton,
   Count,
   counts,
-  DataTable,
   Empty,
   Facts,
   Page,
   pendingPage,
+  TableCard,
   Time,
   useAction,
   useIsAdmin,
@@ -61,29 +61,26 @@ export default function Workflows() {
 }
 
 const List = () => {
-  const [, navigate] = useLocation();
   const rows = usePages(['workflows', 'list'], (client, limit) =>
     client.items('/api/v1/tenant/workflows', { params: { query: { limit } } }),
   );
   return (
     <Page title="Workflows" about="The states and transitions that the jobs of records run in.">
       <RecordLinks />
-      <Card flush>
-        <DataTable
-          label="Workflows"
-          rows={rows}
-          columns={COLUMNS}
-          rowKey={({ name }) => name}
-          onOpen={(workflow) => navigate(pathOf(workflow))}
-          empty={
-            <Empty title="No workflow yet">
-              <p>
-                An admin creates one with <code>POST /api/v1/tenant/workflows</code>.
-              </p>
-            </Empty>
-          }
-        />
-      </Card>
+      <TableCard
+        label="Workflows"
+        rows={rows}
+        columns={COLUMNS}
+        rowKey={({ name }) => name}
+        to={pathOf}
+        empty={
+          <Empty title="No workflow yet">
+            <p>
+              An admin creates one with <code>POST /api/v1/tenant/workflows</code>.
+            </p>
+          </Empty>
+        }
+      />
     </Page>
   );
 };

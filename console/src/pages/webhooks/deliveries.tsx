@@ -1,4 +1,4 @@
-import { Link, useLocation } from 'wouter';
+import { Link } from 'wouter';
 import type { components } from '../../../../client/src/index.ts';
 import {
   ago,
@@ -69,7 +69,6 @@ const COLUMNS: readonly Column<Delivery>[] = [
  * state by themselves.
  */
 export const Deliveries = ({ subscriptionId }: { subscriptionId: string }) => {
-  const [, navigate] = useLocation();
   const filters = useFilters(['status', 'event', 'from']);
   const [status, event, from] = [filters.of('status'), eventOf(filters.of('event')), filters.of('from')];
   const query = {
@@ -108,7 +107,7 @@ export const Deliveries = ({ subscriptionId }: { subscriptionId: string }) => {
         rows={rows}
         columns={COLUMNS}
         rowKey={({ id }) => id}
-        onOpen={({ id }) => navigate(`/webhooks/deliveries/${id}`)}
+        to={({ id }) => `/webhooks/deliveries/${id}`}
         empty={
           <Empty title={filters.isAny ? 'No delivery matches these filters' : 'No deliveries yet'}>
             <p>{filters.isAny ? 'Remove a filter to see more.' : 'Send a test to see the first one.'}</p>

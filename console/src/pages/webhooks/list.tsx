@@ -4,15 +4,14 @@ import type { components } from '../../../../client/src/index.ts';
 import {
   ago,
   Badge,
-  Card,
   type Column,
   counts,
-  DataTable,
   Dialog,
   DialogButton,
   Empty,
   Page,
   Secret,
+  TableCard,
   useAction,
   usePages,
 } from '../../kit/index.ts';
@@ -88,20 +87,18 @@ export default function Webhooks() {
         </DialogButton>
       }
     >
-      <Card flush>
-        <DataTable
-          label="Webhook subscriptions"
-          rows={rows}
-          columns={COLUMNS}
-          rowKey={({ id }) => id}
-          onOpen={({ id }) => navigate(`/webhooks/${id}`)}
-          empty={
-            <Empty title="No subscription yet">
-              <p>A subscription sends events to an HTTPS address of yours as they happen.</p>
-            </Empty>
-          }
-        />
-      </Card>
+      <TableCard
+        label="Webhook subscriptions"
+        rows={rows}
+        columns={COLUMNS}
+        rowKey={({ id }) => id}
+        to={({ id }) => `/webhooks/${id}`}
+        empty={
+          <Empty title="No subscription yet">
+            <p>A subscription sends events to an HTTPS address of yours as they happen.</p>
+          </Empty>
+        }
+      />
       {created === undefined ? null : (
         <Dialog title="The signing secret" onClose={() => navigate(`/webhooks/${created.id}`)}>
           <Secret text={created.secret ?? ''} name="the signing secret" />
