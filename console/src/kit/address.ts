@@ -1,5 +1,12 @@
 import { useSearchParams } from 'wouter';
 
+/** The values that are not empty, as parts of a query or a body. */
+export const given = <T extends Readonly<Record<string, string>>>(values: T): Partial<T> => {
+  const kept: Partial<T> = { ...values };
+  for (const name in kept) if (kept[name] === '') delete kept[name];
+  return kept;
+};
+
 /**
  * Filters that are kept in the address of the page, so that they can be linked to and survive a reload.
  * @param names the parameters; `set` with an empty text removes a parameter, `clear` removes all

@@ -2,34 +2,28 @@ import { useEffect, useRef } from 'react';
 import uPlot, { type AlignedData, type Options } from 'uplot';
 import 'uplot/dist/uPlot.min.css';
 import { useIsDark } from '../shell/theme.ts';
+import { Card } from './card.tsx';
+import { moneyText } from './money.tsx';
+import { Pending } from './pending.tsx';
+import type { Read } from './reads.ts';
 
 interface ChartProps {
   /** Text alternative for screen readers: one sentence that says what the chart shows. */
   readonly label: string;
-  /** Ascending: seconds since 1970, or any numbers if `time` is false. */
+  /** Seconds since 1970, ascending. */
   readonly x: readonly number[];
-  readonly series: readonly { readonly name: string; readonly values: readonly (number | null)[] }[];
-  readonly time?: boolean;
+  readonly series: readonly { readonly name: string; readonly values: readonly number[] }[];
   /** Whether there is one value per month, at its first moment (UTC). The axis then names months. */
   readonly months?: boolean;
-  /** px; default 200. */
-  readonly height?: number;
   readonly format?: (value: number) => string;
 }
 
+const HEIGHT = 200;
 /** Steps (s) of an axis of months. uPlot takes 30 days for a month. */
 const MONTHS = [1, 2, 3, 6].map((months) => months * 30 * 86_400);
 
-/** Import this component from `kit/chart.tsx`, so that uPlot is loaded only with pages that draw charts. */
-export const Chart = ({
-  label,
-  x,
-  series,
-  time = true,
-  months = false,
-  height = 200,
-  format,
-}: ChartProps) => {
+/** Import the components of this file from `kit/chart.tsx`, so that uPlot is loaded only with pages that draw charts. */
+export const Chart = ({ label, x, series, months = false, format }: ChartProps) => {
   const box = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot | undefined>(undefined);
   const isDark = useIsDark();
@@ -66,11 +60,8 @@ export const Chart = ({
       value === null ? '' : (written.current?.(value) ?? value.toLocaleString());
     const options: Options = {
       width: element.clientWidth,
-      height,
-      scales: {
-        x: { time },
-        y: { range: (_plot, low, high) => [Math.min(0, low), high <= 0 ? 1 : high * 1.1] },
-      },
+      height: HEIGHT,
+      scales: { y: { range: (_plot, low, high) => [Math.min(0, low), high <= 0 ? 1 : high * 1.1] } },
       ...(months ? { tzDate: (seconds) => uPlot.tzDate(new Date(1000 * seconds), 'Etc/UTC') } : {}),
       legend: { show: names.includes('\n') },
       cursor: { points: { size: 6 } },
@@ -97,16 +88,49 @@ export const Chart = ({
     };
     const made = new uPlot(options, latest.current, element);
     plot.current = made;
-    const resize = new ResizeObserver(() => made.setSize({ width: element.clientWidth, height }));
+    const resize = new ResizeObserver(() => made.setSize({ width: element.clientWidth, height: HEIGHT }));
     resize.observe(element);
     return () => {
       resize.disconnect();
       made.destroy();
       plot.current = undefined;
     };
-  }, [names, time, months, height, isDark]);
+  }, [names, months, isDark]);
 
   useEffect(() => plot.current?.setData(data));
 
   return <div ref={box} className="chart" role="img" aria-label={label} />;
+};
+
+interface MonthsProps<M> {
+  readonly title: string;
+  readonly label: string;
+  /** Names the data for screen readers. */
+  readonly what: string;
+  readonly months: readonly { readonly from: string }[];
+  /** An answer for each of the months. */
+  readonly read: Read<readonly M[]>;
+  /** Names of the lines, and the amount of a month in minor units. */
+  readonly series: readonly (readonly [name: string, amount: (month: M) => number])[];
+  readonly currency: string;
+}
+
+/** A card with amounts by month. */
+export const MonthsCard = <M,>({ title, what, months, read, series, currency, label }: MonthsProps<M>) => {
+  const { data } = read;
+  return (
+    <Card title={title}>
+      {data === undefined ? (
+        <Pending of={read} what={what} />
+      ) : (
+        <Chart
+          label={label}
+          months
+          x={months.map(({ from }) => Date.parse(`${from}T00:00:00Z`) / 1000)}
+          series={series.map(([name, amount]) => ({ name, values: data.map(amount) }))}
+          format={(minor) => moneyText(Math.round(minor), currency)}
+        />
+      )}
+    </Card>
+  );
 };

@@ -2,7 +2,7 @@ import { Check, Copy as CopyIcon } from 'lucide-react';
 import { useState } from 'react';
 import { IconButton } from './button.tsx';
 
-export const Copy = ({ text, label = 'Copy' }: { text: string; label?: string }) => {
+export const Copy = ({ text, label }: { text: string; label: string }) => {
   const [isDone, setDone] = useState(false);
   const icon = isDone ? <Check size={15} aria-hidden /> : <CopyIcon size={15} aria-hidden />;
   return (
@@ -24,13 +24,18 @@ export const Copied = ({ text, what }: { text: string; what: string }) => (
   </>
 );
 
+/** A text on a line of its own, with a button that copies it. */
+export const CopyBox = ({ text, what }: { text: string; what: string }) => (
+  <div className="secret">
+    <code>{text}</code>
+    <Copy text={text} label={`Copy ${what}`} />
+  </div>
+);
+
 /** A secret that the server shows once. */
 export const Secret = ({ text, name }: { text: string; name: string }) => (
   <div className="stack">
     <p>This is the only time that {name} is shown. Copy it now: it cannot be read again, only replaced.</p>
-    <div className="secret">
-      <code>{text}</code>
-      <Copy text={text} label={`Copy ${name}`} />
-    </div>
+    <CopyBox text={text} what={name} />
   </div>
 );

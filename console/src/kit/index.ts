@@ -1,6 +1,6 @@
 /** Components of the pages; `console/README.md` shows their use. */
 export { useAction } from './action.ts';
-export { useFilters } from './address.ts';
+export { given, useFilters } from './address.ts';
 export { Badge, type Tone } from './badge.tsx';
 export { Button, IconButton } from './button.tsx';
 export { Card, Tile } from './card.tsx';
@@ -8,7 +8,7 @@ export { useClient, useIsAdmin, usePageSession, useTenant } from './client.tsx';
 export { actions, ago, counts } from './columns.tsx';
 export { Completed, type Completion, type Suggestion } from './completed.tsx';
 export { ConfirmButton, ConfirmItem, useConfirm } from './confirm.tsx';
-export { Copied, Copy, Secret } from './copy.tsx';
+export { Copied, Copy, CopyBox, Secret } from './copy.tsx';
 export { Count } from './count.tsx';
 export { type Column, DataTable, type Listed, type Sorting, TableCard } from './data-table.tsx';
 export { Dialog, DialogButton } from './dialog.tsx';

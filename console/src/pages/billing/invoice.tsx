@@ -77,11 +77,7 @@ export default function InvoicePage() {
         <Lines
           texts
           label="Lines"
-          customerId={data.customer.id}
-          window={data.window}
-          currency={data.currency}
-          lines={data.lines}
-          totals={data.totals}
+          of={data}
           totalsTo={`/billing/customers/${data.customer.id}${rangeQuery(data.window)}`}
         />
       </Card>

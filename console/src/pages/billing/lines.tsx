@@ -1,6 +1,7 @@
 import { Link } from 'wouter';
 import { Badge, Count, Empty, Figures, MoneyCell } from '../../kit/index.ts';
-import { type Line, METERS, Percent, type Range, rangeQuery, type Totals, windowText } from './range.tsx';
+import { type Line, METERS, Percent, type Range, rangeQuery, windowText } from './range.tsx';
+import type { Statement } from './statements.tsx';
 
 /** Path of the page that sets included quantities and prices. */
 const PRICES = '/billing/prices';
@@ -9,11 +10,8 @@ const FIGURES = ['Count', 'Included', 'Billable', 'Wholesale rate', 'Wholesale',
 
 interface LinesProps {
   readonly label: string;
-  readonly customerId: string;
-  readonly window: Range;
-  readonly currency: string;
-  readonly lines: readonly Line[];
-  readonly totals: Totals;
+  /** A statement, or an invoice. */
+  readonly of: Pick<Statement, 'customer' | 'currency' | 'lines' | 'totals'> & { readonly window: Range };
   /** Path that totals and margin link to: of a statement the reconciliation, of an invoice the statement. */
   readonly totalsTo: string;
   /** Whether the texts of the invoice are shown. */
@@ -21,18 +19,10 @@ interface LinesProps {
 }
 
 /** Lines of a statement or an invoice with totals. Counts and amounts link to events, rates and quotas to prices. */
-export const Lines = ({
-  label,
-  customerId,
-  window,
-  currency,
-  lines,
-  totals,
-  totalsTo,
-  texts = false,
-}: LinesProps) => {
+export const Lines = ({ label, of, totalsTo, texts = false }: LinesProps) => {
+  const { customer, window, currency, lines, totals } = of;
   const usageOf = (line: Line): string =>
-    `/billing/customers/${customerId}/${line.meter}${rangeQuery(line.window ?? window)}`;
+    `/billing/customers/${customer.id}/${line.meter}${rangeQuery(line.window ?? window)}`;
   return lines.length === 0 ? (
     <Empty title="No usage in this window" />
   ) : (

@@ -1,10 +1,18 @@
 import { Link } from 'wouter';
 import type { components } from '../../../../client/src/index.ts';
-import { Button, type Column, Filters, Money, PageLinks, TimeFilter, useFilters } from '../../kit/index.ts';
+import {
+  Button,
+  type Column,
+  Filters,
+  given,
+  Money,
+  PageLinks,
+  TimeFilter,
+  useFilters,
+} from '../../kit/index.ts';
 
 export type Line = components['schemas']['InvoiceLine'];
 export type Meter = Line['meter'];
-export type Totals = components['schemas']['Statement']['totals'];
 
 export const METERS: Readonly<Record<Meter, string>> = {
   active_users: 'Active users',
@@ -24,19 +32,11 @@ export const METER_NAMES = Object.keys(METERS).filter(isMeter);
 export const meterOf = (text: string): Meter | undefined => (isMeter(text) ? text : undefined);
 
 /** Half-open range of days (`to` excluded); empty strings mean the current calendar month (UTC). */
-export interface Range {
-  readonly from: string;
-  readonly to: string;
-}
-
-export const givenOf = ({ from, to }: Range) => ({
-  ...(from === '' ? {} : { from }),
-  ...(to === '' ? {} : { to }),
-});
+export type Range = Readonly<Record<'from' | 'to', string>>;
 
 /** The range as a query string; an instant at midnight UTC is written as its day. */
 export const rangeQuery = ({ from, to }: Range): string => {
-  const query = new URLSearchParams(givenOf({ from: dayOf(from), to: dayOf(to) })).toString();
+  const query = new URLSearchParams(given({ from: dayOf(from), to: dayOf(to) })).toString();
   return query === '' ? '' : `?${query}`;
 };
 

@@ -1,14 +1,13 @@
 import { Link } from 'wouter';
 import type { components } from '../../../../client/src/index.ts';
-import { Chart } from '../../kit/chart.tsx';
+import { MonthsCard } from '../../kit/chart.tsx';
 import {
-  Card,
   type Column,
   Download,
   Empty,
+  given,
   moneyText,
   Page,
-  PendingCard,
   type Read,
   TableCard,
   Tabs,
@@ -19,7 +18,6 @@ import {
 import {
   amounts,
   BillingLinks,
-  givenOf,
   METERS,
   meterOf,
   monthBefore,
@@ -47,7 +45,7 @@ export default function ReconciliationPage() {
   const scope: Scope = filters.of('scope') === 'meter' ? 'meter' : 'customer';
   const read = useRead(['reconciliation', range.from, range.to, scope], (client, signal) =>
     client.get('/api/v1/partner-portal/billing/reconciliation', {
-      params: { query: { ...givenOf(range), scope } },
+      params: { query: { ...given(range), scope } },
       signal,
     }),
   );
@@ -65,7 +63,7 @@ export default function ReconciliationPage() {
           text="Download CSV"
           read={(client) =>
             client.stream('/api/v1/partner-portal/billing/reconciliation.csv', {
-              params: { query: { ...givenOf(range), scope } },
+              params: { query: { ...given(range), scope } },
             })
           }
         />
@@ -100,7 +98,7 @@ const Sums = ({ of: { totals, window }, currency, range }: SumsProps) => (
       {windowText(window)}
       {window.open ? '; it has not ended.' : '.'}
     </p>
-    <div className="billing-tiles">
+    <div className="tiles">
       <Tile
         label="Invoiced, retail"
         value={moneyText(totals.invoiced.retail, currency)}
@@ -134,27 +132,23 @@ const Months = ({ currency }: { currency: string }) => {
       ),
     { stale: 60_000 },
   );
-  const { data } = read;
-  const title = `The last ${MONTHS} months, retail`;
-  if (data === undefined) return <PendingCard title={title} of={read} what="the last months" />;
-  const major = (minor: number): string => moneyText(Math.round(minor), currency);
-  const text = data
-    .map(({ totals }, nth) => `${months[nth]?.from.slice(0, 7)}: ${major(totals.retail)}`)
+  const text = read.data
+    ?.map(({ totals }, nth) => `${months[nth]?.from.slice(0, 7)}: ${moneyText(totals.retail, currency)}`)
     .join(', ');
   return (
-    <Card title={title}>
-      <Chart
-        label={`Retail amounts by month, invoiced and not invoiced, and the margin. In total ${text}.`}
-        months
-        x={months.map(({ from }) => Date.parse(`${from}T00:00:00Z`) / 1000)}
-        series={[
-          { name: 'Invoiced', values: data.map(({ totals }) => totals.invoiced.retail) },
-          { name: 'Not invoiced', values: data.map(({ totals }) => totals.unbilled.retail) },
-          { name: 'Margin', values: data.map(({ totals }) => totals.margin) },
-        ]}
-        format={major}
-      />
-    </Card>
+    <MonthsCard
+      title={`The last ${MONTHS} months, retail`}
+      label={`Retail amounts by month, invoiced and not invoiced, and the margin. In total ${text}.`}
+      what="the last months"
+      months={months}
+      read={read}
+      series={[
+        ['Invoiced', ({ totals }) => totals.invoiced.retail],
+        ['Not invoiced', ({ totals }) => totals.unbilled.retail],
+        ['Margin', ({ totals }) => totals.margin],
+      ]}
+      currency={currency}
+    />
   );
 };
 

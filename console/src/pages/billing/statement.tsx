@@ -1,7 +1,7 @@
 import { useLocation, useParams } from 'wouter';
-import { Card, ConfirmButton, Empty, Page, PendingCard, useAction } from '../../kit/index.ts';
+import { Card, ConfirmButton, Empty, given, Page, PendingCard, useAction } from '../../kit/index.ts';
 import { Lines } from './lines.tsx';
-import { givenOf, RangeFields, rangeQuery, useRange, windowText } from './range.tsx';
+import { RangeFields, rangeQuery, useRange, windowText } from './range.tsx';
 import { type Statement, useStatements } from './statements.tsx';
 import '../../styles/billing.css';
 
@@ -30,11 +30,7 @@ export default function CustomerStatement() {
           <Card key={each.currency} flush title={`Statement in ${each.currency}`}>
             <Lines
               label={`Statement in ${each.currency}`}
-              customerId={id}
-              window={each.window}
-              currency={each.currency}
-              lines={each.lines}
-              totals={each.totals}
+              of={each}
               totalsTo={`/billing/reconciliation${rangeQuery(range)}`}
             />
           </Card>
@@ -50,7 +46,7 @@ const Generate = ({ of: { customer, window } }: { of: Statement }) => {
   const generate = useAction(
     (client) =>
       client.post('/api/v1/partner-portal/billing/invoices/generate', {
-        body: { customer_id: customer.id, ...givenOf(range) },
+        body: { customer_id: customer.id, ...given(range) },
       }),
     { invalidates: [['statements'], ['invoices'], ['reconciliation']] },
   );

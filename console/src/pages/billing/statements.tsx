@@ -5,6 +5,7 @@ import {
   counts,
   Download,
   Empty,
+  given,
   moneyText,
   Page,
   TableCard,
@@ -14,7 +15,6 @@ import {
 import {
   amounts,
   BillingLinks,
-  givenOf,
   type Range,
   RangeFields,
   rangeQuery,
@@ -29,7 +29,7 @@ export type Statement = components['schemas']['Statement'];
 /** All statements of a window, which the API returns in one answer. */
 export const useStatements = (range: Range) =>
   useRead(['statements', range.from, range.to], (client, signal) =>
-    client.get('/api/v1/partner-portal/billing/statements', { params: { query: givenOf(range) }, signal }),
+    client.get('/api/v1/partner-portal/billing/statements', { params: { query: given(range) }, signal }),
   );
 
 /** The usage of each customer and its amounts. */
@@ -67,7 +67,7 @@ export default function Statements() {
           text="Download CSV"
           read={(client) =>
             client.stream('/api/v1/partner-portal/billing/statements.csv', {
-              params: { query: givenOf(range) },
+              params: { query: given(range) },
             })
           }
         />
@@ -113,7 +113,7 @@ const Sums = ({ of: statements, range }: { of: readonly Statement[] | undefined;
         {windowText(window)}
         {window.open ? '; it has not ended.' : '.'}
       </p>
-      <div className="billing-tiles">
+      <div className="tiles">
         <Tile label="Retail" value={sum('retail')} to={to} />
         <Tile label="Wholesale" value={sum('wholesale')} to={to} />
         <Tile label="Margin" value={sum('margin')} to={to} />

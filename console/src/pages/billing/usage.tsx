@@ -1,7 +1,18 @@
 import { useParams } from 'wouter';
 import type { components } from '../../../../client/src/index.ts';
-import { actions, Card, type Column, Copy, DataTable, Empty, Page, Time, usePages } from '../../kit/index.ts';
-import { givenOf, METERS, meterOf, RangeFields, rangeQuery, useRange } from './range.tsx';
+import {
+  actions,
+  Card,
+  type Column,
+  Copy,
+  DataTable,
+  Empty,
+  given,
+  Page,
+  Time,
+  usePages,
+} from '../../kit/index.ts';
+import { METERS, meterOf, RangeFields, rangeQuery, useRange } from './range.tsx';
 import '../../styles/billing.css';
 
 type UsageEvent = components['schemas']['UsageEvent'];
@@ -41,7 +52,7 @@ export default function Usage() {
       client.items('/api/v1/partner-portal/billing/statements/{customer_id}/usage', {
         params: {
           path: { customer_id: id },
-          query: { meter: meter ?? 'active_users', limit, ...givenOf(range) },
+          query: { meter: meter ?? 'active_users', limit, ...given(range) },
         },
       }),
     { enabled: meter !== undefined },

@@ -2,7 +2,7 @@ import {
   Button,
   Card,
   Copied,
-  Copy,
+  CopyBox,
   Download,
   Facts,
   Page,
@@ -78,7 +78,8 @@ export default function Verification() {
           </li>
           <li>
             <p>Run the verifier on a machine of your own. It needs neither this server nor a network.</p>
-            <Command
+            <CopyBox
+              what="the command"
               text={
                 'npm run -s verify -- --export events.ndjson --proof proof.ndjson --public-key KEY --not-before INSTANT'
               }
@@ -95,10 +96,3 @@ export default function Verification() {
     </Page>
   );
 }
-
-const Command = ({ text }: { text: string }) => (
-  <div className="secret">
-    <code>{text}</code>
-    <Copy text={text} label="Copy the command" />
-  </div>
-);

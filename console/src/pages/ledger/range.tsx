@@ -1,33 +1,21 @@
-import type { ReactNode } from 'react';
-import { Button, Filters, PageLinks, TimeFilter, useFilters } from '../../kit/index.ts';
+import { Button, Filters, given, PageLinks, TimeFilter, useFilters } from '../../kit/index.ts';
 
-/** The parameters of a report, as in the address of the page. */
-export interface ReportQuery {
-  /** First and last day, `YYYY-MM-DD`; an empty text: the default of the report. */
-  readonly from: string;
-  readonly to: string;
-  readonly currency: string;
-  /** The report as it stood at this position of the log; an empty text: now. */
-  readonly position: string;
-}
+const NAMES = ['from', 'to', 'currency', 'as_of_position'] as const;
+
+/**
+ * The parameters of a report, as in the address of the page and in the API. An empty text means the default of the
+ * report for `from` and `to`, its first and last day, and the end of the log for `as_of_position`.
+ */
+export type ReportQuery = Readonly<Record<(typeof NAMES)[number], string>>;
 
 /** The values of the address, and a function that changes them without a new step in the history. */
 export const useReportQuery = (): [ReportQuery, (change: Partial<ReportQuery>) => void] => {
-  const { of, change } = useFilters(['from', 'to', 'currency', 'as_of_position']);
+  const { of, change } = useFilters(NAMES);
   return [
-    { from: of('from'), to: of('to'), currency: of('currency'), position: of('as_of_position') },
-    ({ position, ...rest }) =>
-      change({ ...rest, ...(position === undefined ? {} : { as_of_position: position }) }),
+    { from: of('from'), to: of('to'), currency: of('currency'), as_of_position: of('as_of_position') },
+    change,
   ];
 };
-
-/** The parts of a query that are set, as the API names them. */
-export const givenOf = ({ from, to, currency, position }: ReportQuery) => ({
-  ...(from === '' ? {} : { from }),
-  ...(to === '' ? {} : { to }),
-  ...(currency === '' ? {} : { currency }),
-  ...(position === '' ? {} : { as_of_position: position }),
-});
 
 export interface Days {
   /** First and last day; null or undefined: without a bound. */
@@ -37,20 +25,18 @@ export interface Days {
 
 /** Path of the journal entries that make up a figure: of one account, or of all accounts (undefined). */
 export const entriesPath = (account: string | undefined, { from, to }: Days): string => {
-  const query = new URLSearchParams(account === undefined ? {} : { account });
-  if (from) query.set('from', from);
-  if (to) query.set('to', to);
-  return `/ledger/entries?${query}`;
+  const query = given({ account: account ?? '', from: from ?? '', to: to ?? '' });
+  return `/ledger/entries?${new URLSearchParams(query)}`;
 };
 
 /** Path of a report of other days, in the currency and at the position of a query. */
 export const reportPath = (
   report: 'trial-balance' | 'pnl' | 'balance-sheet',
-  { currency, position }: ReportQuery,
+  { currency, as_of_position }: ReportQuery,
   { from, to }: Days,
 ): string => {
-  const days = givenOf({ from: from ?? '', to: to ?? '', currency, position });
-  return `/ledger?${new URLSearchParams({ report, ...days })}`;
+  const query = given({ from: from ?? '', to: to ?? '', currency, as_of_position });
+  return `/ledger?${new URLSearchParams({ report, ...query })}`;
 };
 
 /** The day before a day of the calendar. */
@@ -62,11 +48,10 @@ interface RangeFieldsProps {
   readonly change: (change: Partial<ReportQuery>) => void;
   /** Without a first day, for reports as of one day. */
   readonly asOf?: boolean;
-  readonly children?: ReactNode;
 }
 
 /** Fields for the range of a report, and for an earlier position at which it is shown. */
-export const RangeFields = ({ query, change, asOf = false, children }: RangeFieldsProps) => (
+export const RangeFields = ({ query, change, asOf = false }: RangeFieldsProps) => (
   <Filters label="Range of the report">
     {asOf ? null : <TimeFilter label="From" value={query.from} onChange={(from) => change({ from })} />}
     <TimeFilter label={asOf ? 'As of' : 'To'} value={query.to} onChange={(to) => change({ to })} />
@@ -75,11 +60,10 @@ export const RangeFields = ({ query, change, asOf = false, children }: RangeFiel
         Clear days
       </Button>
     )}
-    {children}
-    {query.position === '' ? null : (
-      <p className="ledger-then">
-        As it stood at position <code>{query.position}</code> of the log.{' '}
-        <Button size="small" onClick={() => change({ position: '' })}>
+    {query.as_of_position === '' ? null : (
+      <p className="ledger-then small">
+        As it stood at position <code>{query.as_of_position}</code> of the log.{' '}
+        <Button size="small" onClick={() => change({ as_of_position: '' })}>
           Show the current state
         </Button>
       </p>

@@ -1,4 +1,3 @@
-import type { ReactNode } from 'react';
 import { Badge, Empty, MoneyCell } from '../../kit/index.ts';
 import { entriesPath } from './range.tsx';
 
@@ -30,7 +29,7 @@ export interface Sum {
   readonly to: string;
 }
 
-export interface Section {
+interface Section {
   readonly title: string;
   readonly lines: readonly Amount[];
   readonly more?: Sum;
@@ -99,9 +98,8 @@ const SumRow = ({ of: { title, minor, to }, currency, isTotal = false }: SumRowP
 export const Balanced = ({ is }: { is: boolean }) =>
   is ? <Badge tone="ok">Balanced</Badge> : <Badge tone="danger">Not balanced</Badge>;
 
-export const NoEntries = ({ children }: { children?: ReactNode }) => (
+export const NoEntries = () => (
   <Empty title="No posted entries in this range">
     <p>Reports count what is posted. Drafts do not appear here.</p>
-    {children}
   </Empty>
 );

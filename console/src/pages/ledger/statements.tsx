@@ -1,6 +1,6 @@
-import { Chart } from '../../kit/chart.tsx';
-import { Card, moneyText, Pending, PendingCard, useRead } from '../../kit/index.ts';
-import { givenOf, type ReportQuery, reportPath } from './range.tsx';
+import { MonthsCard } from '../../kit/chart.tsx';
+import { Card, given, moneyText, PendingCard, useRead } from '../../kit/index.ts';
+import { type ReportQuery, reportPath } from './range.tsx';
 import { Balanced, NoEntries, Statement, type Sum } from './report-tables.tsx';
 
 const MONTHS = 12;
@@ -19,59 +19,44 @@ const monthsTo = (day: string): { readonly from: string; readonly to: string }[]
   });
 };
 
-const secondsOf = ({ from }: { from: string }): number => Date.parse(`${from}T00:00:00Z`) / 1000;
-
 /** Revenue and expenses of a range, and a chart of the twelve months up to the end of the range. */
 export const ProfitAndLoss = ({ query }: { query: ReportQuery }) => {
-  const given = givenOf(query);
+  const parts = given(query);
   const report = useRead(['reports', 'pnl', query], (client, signal) =>
-    client.get('/api/v1/tenant/reports/pnl', { params: { query: given }, signal }),
+    client.get('/api/v1/tenant/reports/pnl', { params: { query: parts }, signal }),
   );
   const months = monthsTo(report.data?.to ?? isoDay(new Date()));
   const chart = useRead(
-    ['reports', 'pnl-months', months[0]?.from, query.currency, query.position],
+    ['reports', 'pnl-months', months[0]?.from, query.currency, query.as_of_position],
     (client, signal) =>
       Promise.all(
         months.map((month) =>
-          client.get('/api/v1/tenant/reports/pnl', { params: { query: { ...given, ...month } }, signal }),
+          client.get('/api/v1/tenant/reports/pnl', { params: { query: { ...parts, ...month } }, signal }),
         ),
       ),
     { enabled: report.data !== undefined },
   );
   if (report.data === undefined) return <PendingCard of={report} what="the report" />;
-  const {
-    currency,
-    from,
-    to: last,
-    revenue,
-    expenses,
-    total_revenue,
-    total_expenses,
-    net_income,
-  } = report.data;
-  const major = (minor: number): string => moneyText(Math.round(minor), currency);
+  const pnl = report.data;
+  const { currency, from, to: last, revenue, expenses } = pnl;
   // In the trial balance, each account links to its entries.
   const to = reportPath('trial-balance', query, { from, to: last });
   const sum = (title: string, minor: number): Sum => ({ title, minor, to });
   return (
-    <div className="ledger-tab">
-      <Card title="By month">
-        {chart.data === undefined ? (
-          <Pending of={chart} what="the months" />
-        ) : (
-          <Chart
-            label={`Revenue, expenses and net income of the months ${months[0]?.from.slice(0, 7)} to ${last.slice(0, 7)}; net income of the range is ${major(net_income)}.`}
-            months
-            x={months.map(secondsOf)}
-            series={[
-              { name: 'Revenue', values: chart.data.map((month) => month.total_revenue) },
-              { name: 'Expenses', values: chart.data.map((month) => month.total_expenses) },
-              { name: 'Net income', values: chart.data.map((month) => month.net_income) },
-            ]}
-            format={major}
-          />
-        )}
-      </Card>
+    <div className="stack">
+      <MonthsCard
+        title="By month"
+        label={`Revenue, expenses and net income of the months ${months[0]?.from.slice(0, 7)} to ${last.slice(0, 7)}; net income of the range is ${moneyText(pnl.net_income, currency)}.`}
+        what="the months"
+        months={months}
+        read={chart}
+        series={[
+          ['Revenue', (month) => month.total_revenue],
+          ['Expenses', (month) => month.total_expenses],
+          ['Net income', (month) => month.net_income],
+        ]}
+        currency={currency}
+      />
       <Card flush title={`Profit and loss from ${from} to ${last}`}>
         {revenue.length + expenses.length === 0 ? (
           <NoEntries />
@@ -82,10 +67,14 @@ export const ProfitAndLoss = ({ query }: { query: ReportQuery }) => {
             from={from}
             to={last}
             sections={[
-              { title: 'Revenue', lines: revenue, total: sum('Total revenue', total_revenue) },
-              { title: 'Expenses', lines: expenses, total: sum('Total expenses', total_expenses) },
+              { title: 'Revenue', lines: revenue, total: sum('Total revenue', pnl.total_revenue) },
+              {
+                title: 'Expenses',
+                lines: expenses,
+                total: sum('Total expenses', pnl.total_expenses),
+              },
             ]}
-            result={sum('Net income', net_income)}
+            result={sum('Net income', pnl.net_income)}
           />
         )}
       </Card>
@@ -95,14 +84,14 @@ export const ProfitAndLoss = ({ query }: { query: ReportQuery }) => {
 
 /** Assets, liabilities and equity as of a day, and a chart of their sums at the end of each of twelve months. */
 export const BalanceSheet = ({ query }: { query: ReportQuery }) => {
-  const { to: asOf, ...rest } = givenOf({ ...query, from: '' });
-  const given = { ...rest, ...(asOf === undefined ? {} : { as_of: asOf }) };
+  const { to: asOf, ...rest } = given({ ...query, from: '' });
+  const parts = { ...rest, ...(asOf === undefined ? {} : { as_of: asOf }) };
   const report = useRead(['reports', 'balance-sheet', query], (client, signal) =>
-    client.get('/api/v1/tenant/reports/balance-sheet', { params: { query: given }, signal }),
+    client.get('/api/v1/tenant/reports/balance-sheet', { params: { query: parts }, signal }),
   );
   const months = monthsTo(report.data?.as_of ?? isoDay(new Date()));
   const chart = useRead(
-    ['reports', 'balance-sheet-months', months[0]?.from, query.currency, query.position],
+    ['reports', 'balance-sheet-months', months[0]?.from, query.currency, query.as_of_position],
     (client, signal) =>
       Promise.all(
         months.map(({ to }) =>
@@ -117,29 +106,24 @@ export const BalanceSheet = ({ query }: { query: ReportQuery }) => {
   if (report.data === undefined) return <PendingCard of={report} what="the report" />;
   const sheet = report.data;
   const { currency, as_of: day } = sheet;
-  const major = (minor: number): string => moneyText(Math.round(minor), currency);
   const isEmpty = sheet.assets.length + sheet.liabilities.length + sheet.equity.length === 0;
   const to = reportPath('trial-balance', query, { to: day });
   const sum = (title: string, minor: number): Sum => ({ title, minor, to });
   return (
-    <div className="ledger-tab">
-      <Card title="At the end of each month">
-        {chart.data === undefined ? (
-          <Pending of={chart} what="the months" />
-        ) : (
-          <Chart
-            label={`Total assets, liabilities and equity at the end of each month up to ${day}; assets are ${major(sheet.total_assets)} now.`}
-            months
-            x={months.map(secondsOf)}
-            series={[
-              { name: 'Assets', values: chart.data.map((month) => month.total_assets) },
-              { name: 'Liabilities', values: chart.data.map((month) => month.total_liabilities) },
-              { name: 'Equity', values: chart.data.map((month) => month.total_equity) },
-            ]}
-            format={major}
-          />
-        )}
-      </Card>
+    <div className="stack">
+      <MonthsCard
+        title="At the end of each month"
+        label={`Total assets, liabilities and equity at the end of each month up to ${day}; assets are ${moneyText(sheet.total_assets, currency)} now.`}
+        what="the months"
+        months={months}
+        read={chart}
+        series={[
+          ['Assets', (month) => month.total_assets],
+          ['Liabilities', (month) => month.total_liabilities],
+          ['Equity', (month) => month.total_equity],
+        ]}
+        currency={currency}
+      />
       <Card flush title={`Balance sheet as of ${day}`} actions={<Balanced is={sheet.balanced} />}>
         {isEmpty && sheet.current_earnings === 0 ? (
           <NoEntries />

@@ -1,6 +1,6 @@
 import { Link } from 'wouter';
-import { Badge, Card, Figures, Money, MoneyCell, PendingCard, useRead } from '../../kit/index.ts';
-import { type Days, dayBefore, entriesPath, givenOf, type ReportQuery } from './range.tsx';
+import { Badge, Card, Figures, given, Money, MoneyCell, PendingCard, useRead } from '../../kit/index.ts';
+import { type Days, dayBefore, entriesPath, type ReportQuery } from './range.tsx';
 import { Balanced, NoEntries } from './report-tables.tsx';
 
 const SUMS = [
@@ -22,7 +22,7 @@ const daysOf = (key: (typeof SUMS)[number][0], { from, to }: { from: string | nu
 /** Every account with its opening balance, movement and closing balance. */
 export const TrialBalance = ({ query }: { query: ReportQuery }) => {
   const report = useRead(['reports', 'trial-balance', query], (client, signal) =>
-    client.get('/api/v1/tenant/reports/trial-balance', { params: { query: givenOf(query) }, signal }),
+    client.get('/api/v1/tenant/reports/trial-balance', { params: { query: given(query) }, signal }),
   );
   const { data } = report;
   if (data === undefined) return <PendingCard of={report} what="the report" />;
