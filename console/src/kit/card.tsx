@@ -38,7 +38,7 @@ export const Tile = ({ label, value, detail, error = null, to }: TileProps) => {
   const about = error === null ? detail : problemText(error);
   const content = (
     <>
-      <span className="tile-label">{label}</span>
+      <span className="small muted">{label}</span>
       <span className="tile-value">{error === null ? (value ?? <span className="skeleton" />) : '–'}</span>
       {about === undefined ? null : <span className="small muted">{about}</span>}
     </>

@@ -3,7 +3,7 @@ import { type CSSProperties, type KeyboardEvent, type ReactNode, useEffect, useR
 import { useLocation } from 'wouter';
 import { Card, type CardProps } from './card.tsx';
 import { Empty } from './empty.tsx';
-import { Failed } from './pending.tsx';
+import { type Answered, Failed } from './pending.tsx';
 import type { Paged } from './reads.ts';
 
 export interface Column<T> {
@@ -28,10 +28,8 @@ export interface Sorting {
 }
 
 /** An answer of `useRead`, or `{ ...read, data: rowsMadeOfIt }`. */
-export interface Listed<T> {
+export interface Listed<T> extends Answered {
   readonly data: readonly T[] | undefined;
-  readonly error: Error | null;
-  readonly refetch: () => unknown;
 }
 
 interface TableProps<T> {
@@ -90,7 +88,7 @@ export const TableCard = <T,>({
   </Card>
 );
 
-const FailedRows = ({ of }: { of: Pick<Listed<unknown>, 'error' | 'refetch'> }) => (
+const FailedRows = ({ of }: { of: Answered }) => (
   <div className="card-body">
     <Failed of={of} />
   </div>
@@ -231,7 +229,7 @@ const Rows = <T,>(props: RowsProps<T>) => {
           })}
         </div>
       </div>
-      <div className="table-foot" aria-live="polite">
+      <div className="table-foot small muted" aria-live="polite">
         {pages?.isFetchingNextPage === true
           ? 'Loading more…'
           : footOf(items.length, pages?.hasNextPage === true, total)}

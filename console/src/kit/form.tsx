@@ -173,7 +173,7 @@ export const Field = ({
         'aria-describedby': described.join(' ').trim() || undefined,
       })}
       {hint === undefined ? null : (
-        <span id={`${id}-hint`} className="field-hint">
+        <span id={`${id}-hint`} className="field-hint small muted">
           {hint}
         </span>
       )}
@@ -255,7 +255,7 @@ export const CheckField = ({
         {label}
       </label>
       {hint === undefined ? null : (
-        <span id={id} className="field-hint">
+        <span id={id} className="field-hint small muted">
           {hint}
         </span>
       )}
@@ -278,7 +278,7 @@ export const ChoicesField = ({
   return (
     <fieldset className="field">
       <legend>{label}</legend>
-      {hint === undefined ? null : <span className="field-hint">{hint}</span>}
+      {hint === undefined ? null : <span className="field-hint small muted">{hint}</span>}
       {options.map(([value, text]) => (
         <label key={value} className="choice">
           <input type="checkbox" name={name} value={value} defaultChecked={defaultValues.includes(value)} />

@@ -28,7 +28,7 @@ export const Page = ({ title, about, actions, crumbs = [], children }: PageProps
       <div className="page-header">
         <div>
           {crumbs.length === 0 ? null : (
-            <nav className="crumbs" aria-label="Breadcrumb">
+            <nav className="crumbs small muted" aria-label="Breadcrumb">
               {crumbs.map(([path, name]) => (
                 <span key={path}>
                   <Link href={path}>{name}</Link> /{' '}

@@ -180,7 +180,7 @@ const Counts = ({ session }: { session: Session }) => {
   const at = (id: string, count: number): string | undefined => (count === 0 ? undefined : `#${id}`);
   const fields = useEntity(session.entity_name).data?.fields ?? [];
   return (
-    <div className="bulk-tiles">
+    <div className="tiles">
       <Tile
         label="Selected"
         value={preview.total_resolved.toLocaleString()}

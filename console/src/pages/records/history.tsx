@@ -40,7 +40,9 @@ export const History = ({ jobId, workflow: name }: { jobId: string; workflow: st
                 ) : (
                   <code>{move.event_name}</code>
                 )}
-                {move.reason === undefined ? null : <span className="record-reason">{move.reason}</span>}
+                {move.reason === undefined ? null : (
+                  <span className="record-reason small muted">{move.reason}</span>
+                )}
               </td>
               <td>
                 {move.actor.kind === 'user' ? nameOf(move.actor.id) : `${move.actor.kind} ${move.actor.id}`}
