@@ -3,6 +3,7 @@ import type { components } from '../../../../client/src/index.ts';
 import {
   ActionsMenu,
   actions,
+  ago,
   Badge,
   type Column,
   ConfirmItem,
@@ -13,7 +14,6 @@ import {
   Page,
   TableCard,
   TextField,
-  Time,
   useAction,
   usePages,
 } from '../../kit/index.ts';
@@ -38,12 +38,7 @@ const Extensions = () => {
       grow: 0,
     },
     { key: 'scopes', title: 'Scopes', cell: ({ scopes }) => scopes.join(', '), min: 160, grow: 2 },
-    {
-      key: 'changed',
-      title: 'Changed',
-      cell: ({ updated_at }) => <Time at={updated_at} relative />,
-      min: 100,
-    },
+    ago('changed', 'Changed', ({ updated_at }) => updated_at),
     actions(110, (extension) => <Actions extension={extension} />),
   ];
   return (

@@ -18,8 +18,8 @@ import {
 import { LedgerLinks } from './range.tsx';
 import '../../styles/ledger.css';
 
-type Entry = components['schemas']['JournalEntry'];
-type State = Entry['state'];
+export type JournalEntry = components['schemas']['JournalEntry'];
+type State = JournalEntry['state'];
 
 const STATES = {
   draft: { text: 'Draft', tone: 'warn' },
@@ -33,9 +33,9 @@ export const StateBadge = ({ state }: { state: State }) => (
   <Badge tone={STATES[state].tone}>{STATES[state].text}</Badge>
 );
 
-const pathOf = ({ id }: Pick<Entry, 'id'>): string => `/ledger/entries/${id}`;
+const pathOf = ({ id }: Pick<JournalEntry, 'id'>): string => `/ledger/entries/${id}`;
 
-const COLUMNS: readonly Column<Entry>[] = [
+const COLUMNS: readonly Column<JournalEntry>[] = [
   {
     key: 'number',
     title: 'Number',

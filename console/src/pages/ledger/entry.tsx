@@ -18,7 +18,7 @@ import {
   useRead,
 } from '../../kit/index.ts';
 import { useStreamOf } from '../events/event.ts';
-import { StateBadge } from './entries.tsx';
+import { type JournalEntry, StateBadge } from './entries.tsx';
 import { ENTRY_CRUMBS, entriesPath } from './range.tsx';
 import '../../styles/ledger.css';
 
@@ -95,7 +95,7 @@ export default function Entry() {
             Date: data.date,
             Posted: data.posted_at === undefined ? undefined : <Time at={data.posted_at} />,
             Created: <Time at={data.created_at} />,
-            Source: <Source kind={source.kind} id={source.id} ruleId={source.rule_id} />,
+            Source: <Source of={source} />,
             Reverses: data.reversal_of === undefined ? undefined : <EntryLink id={data.reversal_of} />,
             'Reversed by': data.reversed_by === undefined ? undefined : <EntryLink id={data.reversed_by} />,
             Id: <Copied text={id} what="id" />,
@@ -146,15 +146,7 @@ const EntryLink = ({ id }: { id: string }) => (
 );
 
 /** The source of an entry: a person, or the event that a posting rule was applied to. */
-const Source = ({
-  kind,
-  id,
-  ruleId,
-}: {
-  kind: string;
-  id?: string | undefined;
-  ruleId?: string | undefined;
-}) => (
+const Source = ({ of: { kind, id, rule_id: ruleId } }: { of: JournalEntry['source'] }) => (
   <>
     {kind}
     {ruleId === undefined ? null : (

@@ -1,5 +1,6 @@
 import { useState } from 'react';
 import { Link, useParams } from 'wouter';
+import { isRecord } from '../../../../client/src/errors.ts';
 import type { components } from '../../../../client/src/index.ts';
 import {
   Badge,
@@ -215,12 +216,9 @@ const Preview = ({ id }: { id: string }) => {
   );
 };
 
-const isObject = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
-
 /** @throws {Error} for a text that is no JSON object */
 const payloadOf = (text: string): Record<string, unknown> => {
   const value: unknown = JSON.parse(text);
-  if (!isObject(value)) throw new Error('The payload is a JSON object.');
-  return value;
+  if (!isRecord(value)) throw new Error('The payload is a JSON object.');
+  return { ...value };
 };

@@ -21,11 +21,7 @@ type Created = components['schemas']['WebhookSubscriptionWithSecret'];
 
 export const deadLettersPath = (id: string): string => `/webhooks/${id}?status=dead`;
 
-export const SubscriptionState = ({
-  of,
-}: {
-  of: Pick<Subscription, 'state' | 'consecutive_dead_letters'>;
-}) => {
+export const SubscriptionState = ({ of }: { of: Subscription }) => {
   if (of.state === 'paused') return <Badge tone="danger">Paused</Badge>;
   return of.consecutive_dead_letters > 0 ? (
     <Badge tone="warn">Failing</Badge>
