@@ -38,9 +38,12 @@ export const Figures = ({ label, id, columns, children, note }: FiguresProps) =>
   </section>
 );
 
+interface MoneyCellProps extends MoneyProps {
+  /** Shown in place of 0. */
+  readonly zero?: ReactNode;
+}
+
 /** A cell with an amount. */
-export const MoneyCell = (props: MoneyProps) => (
-  <td className="figure">
-    <Money {...props} />
-  </td>
+export const MoneyCell = ({ zero, ...money }: MoneyCellProps) => (
+  <td className="figure">{money.minor === 0 && zero !== undefined ? zero : <Money {...money} />}</td>
 );

@@ -8,7 +8,6 @@ import {
   DialogForm,
   Facts,
   Figures,
-  Money,
   MoneyCell,
   Page,
   pendingPage,
@@ -114,12 +113,8 @@ export default function Entry() {
                   </Link>
                 </th>
                 <td>{line.memo}</td>
-                <td className="figure">
-                  {line.debit === 0 ? '' : <Money minor={line.debit} currency={currency} to={events} />}
-                </td>
-                <td className="figure">
-                  {line.credit === 0 ? '' : <Money minor={line.credit} currency={currency} to={events} />}
-                </td>
+                <MoneyCell minor={line.debit} currency={currency} to={events} zero="" />
+                <MoneyCell minor={line.credit} currency={currency} to={events} zero="" />
               </tr>
             ))}
           </tbody>

@@ -1,5 +1,5 @@
 import { Link } from 'wouter';
-import { Badge, Card, Figures, given, Money, MoneyCell, PendingCard, useRead } from '../../kit/index.ts';
+import { Badge, Card, Figures, given, MoneyCell, PendingCard, useRead } from '../../kit/index.ts';
 import { type Days, dayBefore, entriesPath, type ReportQuery } from './range.tsx';
 import { Balanced, NoEntries } from './report-tables.tsx';
 
@@ -47,17 +47,13 @@ export const TrialBalance = ({ query }: { query: ReportQuery }) => {
                   <Badge>{account.type}</Badge>
                 </th>
                 {SUMS.map(([key]) => (
-                  <td key={key} className="figure">
-                    {account[key] === 0 ? (
-                      <span className="muted">–</span>
-                    ) : (
-                      <Money
-                        minor={account[key]}
-                        currency={currency}
-                        to={entriesPath(account.code, daysOf(key, data))}
-                      />
-                    )}
-                  </td>
+                  <MoneyCell
+                    key={key}
+                    minor={account[key]}
+                    currency={currency}
+                    to={entriesPath(account.code, daysOf(key, data))}
+                    zero={<span className="muted">–</span>}
+                  />
                 ))}
               </tr>
             ))}
