@@ -3,11 +3,12 @@ import { Count } from './count.tsx';
 import type { Column } from './data-table.tsx';
 import { Time } from './time.tsx';
 
-/** A column with the age of a time; the cell of a row without a time is empty. */
+/** A column with the age of a time. @param none is shown in a row without a time */
 export const ago = <T,>(
   key: string,
   title: string,
   at: (row: T) => string | null | undefined,
+  none: ReactNode = null,
 ): Column<T> => ({
   key,
   title,
@@ -15,7 +16,7 @@ export const ago = <T,>(
   grow: 0,
   cell: (row) => {
     const moment = at(row);
-    return moment === null || moment === undefined ? null : <Time at={moment} relative />;
+    return moment === null || moment === undefined ? none : <Time at={moment} relative />;
   },
 });
 

@@ -3,6 +3,7 @@ import { useState } from 'react';
 import type { components } from '../../../../client/src/index.ts';
 import {
   actions,
+  ago,
   Badge,
   Button,
   type Column,
@@ -16,7 +17,6 @@ import {
   SelectField,
   TableCard,
   TextField,
-  Time,
   useAction,
   usePages,
 } from '../../kit/index.ts';
@@ -32,6 +32,8 @@ const LIFETIMES = [
 ] as const;
 
 const lifetimeOf = (text: string) => LIFETIMES.find(([value]) => value === text)?.[0] ?? '90d';
+
+const NEVER = <span className="muted">never</span>;
 
 const StateBadge = ({ token }: { token: ApiToken }) => {
   if (token.revoked_at !== null) return <Badge tone="danger">revoked</Badge>;
@@ -60,20 +62,8 @@ const ApiTokens = () => {
     },
     { key: 'scopes', title: 'Scopes', cell: ({ scopes }) => scopes.join(', '), min: 170, grow: 2 },
     { key: 'state', title: 'State', cell: (token) => <StateBadge token={token} />, min: 95, grow: 0 },
-    {
-      key: 'used',
-      title: 'Last used',
-      cell: ({ last_used_at: at }) =>
-        at === null ? <span className="muted">never</span> : <Time at={at} relative />,
-      min: 100,
-    },
-    {
-      key: 'expires',
-      title: 'Expires',
-      cell: ({ expires_at: at }) =>
-        at === null ? <span className="muted">never</span> : <Time at={at} relative />,
-      min: 100,
-    },
+    ago('used', 'Last used', ({ last_used_at }) => last_used_at, NEVER),
+    ago('expires', 'Expires', ({ expires_at }) => expires_at, NEVER),
     actions(100, ({ id, name, revoked_at }) =>
       revoked_at === null ? (
         <ConfirmButton
