@@ -24,11 +24,9 @@ interface PendingProps {
   readonly what: string;
 }
 
-const isList = (of: PendingProps['of']): of is readonly Answered[] => Array.isArray(of);
-
 /** Placeholder of data that is being read: a loading state, or the error with a retry button. */
 export const Pending = ({ of, what }: PendingProps) => {
-  const failed = (isList(of) ? of : [of]).find(({ error }) => error !== null);
+  const failed = [of].flat().find(({ error }) => error !== null);
   return failed === undefined ? (
     <div className="stack" role="status" aria-label={`Loading ${what}`}>
       <span className="skeleton" />

@@ -3,7 +3,7 @@ import type { Client, components } from '../../../client/src/index.ts';
 import { batches } from './batches.ts';
 import { useClient, usePageSession } from './client.tsx';
 
-export type AuditEvent = components['schemas']['AuditedEvent'];
+type AuditEvent = components['schemas']['AuditedEvent'];
 
 type TailState =
   /** The end of the log is looked up. */

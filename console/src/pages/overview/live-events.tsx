@@ -2,7 +2,7 @@ import { Pause, Play } from 'lucide-react';
 import { useEffect, useState } from 'react';
 import { Link } from 'wouter';
 import { Badge, Button, Card, Empty, Time, useTail } from '../../kit/index.ts';
-import type { AuditEvent } from '../../kit/use-tail.ts';
+import { type AuditEvent, storyOf } from '../events/event.ts';
 import { emptyRate, moved } from './rate.ts';
 import { RateBars } from './rate-bars.tsx';
 
@@ -19,15 +19,12 @@ interface Seen {
   readonly total: number;
 }
 
-const timeOf = (event: AuditEvent): string => {
-  const at = event.metadata?.occurred_at;
-  return typeof at === 'string' ? at : '';
-};
-
 const withEvents = (seen: Seen, events: readonly AuditEvent[], dropped: number): Seen => {
   const byType = new Map(seen.byType);
   for (const { type } of events) byType.set(type, (byType.get(type) ?? 0) + 1);
-  const at = events.map((event) => Math.floor(Date.parse(timeOf(event)) / 1000)).filter(Number.isFinite);
+  const at = events
+    .map((event) => Math.floor(Date.parse(storyOf(event).at ?? '') / 1000))
+    .filter(Number.isFinite);
   return {
     rate: moved(seen.rate, secondsNow(), at),
     newest: [...events].reverse().concat(seen.newest).slice(0, NEWEST),
@@ -108,7 +105,7 @@ export const LiveEvents = () => {
                   </span>
                   <code className="truncate muted">{event.stream.split('.').slice(1).join('.')}</code>
                   <span className="small muted">
-                    <Time at={timeOf(event)} relative />
+                    <Time at={storyOf(event).at ?? ''} relative />
                   </span>
                 </li>
               ))}
