@@ -25,9 +25,6 @@ import type { Statements } from './statements.ts';
 
 export type InvoiceNow = Written<{ readonly invoice: Invoice }>;
 
-/** Finds the customer of a partner's invoice; undefined for an unknown invoice or an invoice of another partner. */
-export type CustomerOfInvoice = (partnerId: string, invoiceId: string) => Promise<string | undefined>;
-
 /** Use cases on invoices (decisions, section 10); the partner comes from the credential. */
 export class Invoices extends WithDeps<{
   readonly streams: Streams;
@@ -35,7 +32,8 @@ export class Invoices extends WithDeps<{
   readonly log: InvoiceLog;
   readonly statements: Pick<Statements, 'draft'>;
   readonly issuing: InvoiceIssuing;
-  readonly customerOf: CustomerOfInvoice;
+  /** Undefined for an unknown invoice or an invoice of another partner. */
+  readonly customerOf: (partnerId: string, invoiceId: string) => Promise<string | undefined>;
   /** Called when a request has written but is then refused: the caller's next reads wait for this position. */
   readonly wrote: (position: Position) => void;
 }> {
@@ -76,7 +74,7 @@ export class Invoices extends WithDeps<{
         decide: (invoices, _context, draft) => generateInvoice(invoices, id, window, draft),
       }),
     );
-    const made = generatedBy(events);
+    const made = events.find(({ type }) => type === 'InvoiceGenerated')?.data.invoice_id;
     const invoiceId = made ?? invoiceOfWindow(state, window)?.id;
     if (invoiceId === undefined) throw new Error('no invoice was generated');
     const invoice = await this.#invoice({ scope, customerId, invoiceId }, state);
@@ -169,7 +167,3 @@ const retryMoved = async <T>(work: () => Promise<T>): Promise<T> => {
   }
   throw tooBusy();
 };
-
-const generatedBy = (
-  events: readonly { readonly type: string; readonly data: { readonly invoice_id: string } }[],
-): string | undefined => events.find(({ type }) => type === 'InvoiceGenerated')?.data.invoice_id;

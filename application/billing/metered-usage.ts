@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
+import { dayOf, type MeteredDay } from '../../domain/billing/metered-day.ts';
 import { activeUserOf, type CountMeter, metersOf, typesOf } from '../../domain/billing/metering.ts';
 import type { Meter, Window } from '../../domain/billing/shapes.ts';
 import { type Customer, isDuring } from '../../domain/billing/tenure.ts';
@@ -7,15 +8,7 @@ import type { EventCodec, LoggedEvent } from '../core/events/event-codec.ts';
 import { tenantPrefix } from '../core/events/stream-name.ts';
 import { WithDeps } from '../core/with-deps.ts';
 import { type EventStore, latest, type Position } from '../ports/event-store.ts';
-import {
-  dayOf,
-  isMidnight,
-  type MeteredDay,
-  type MeteringModel,
-  midnight,
-  partsDuring,
-  rangeOf,
-} from './metering-model.ts';
+import { isMidnight, type MeteringModel, midnight, partsDuring, rangeOf } from './metering-model.ts';
 import { UsageByPeriod } from './usage-by-period.ts';
 
 /** An event that a line of a statement counts. */
@@ -181,16 +174,13 @@ export class MeteredUsage extends WithDeps<{ model: MeteringModel; events: Event
     { id, tenures }: Customer,
     window: Window,
   ): Promise<{ readonly first: string; readonly last: string } | undefined> {
-    let bounds: { first: string; last: string } | undefined;
+    const positions: string[] = [];
     for await (const metered of this.deps.model.days(id, rangeOf(window))) {
-      if (partsDuring(tenures, metered)?.length === 0) continue;
-      const { first, last } = metered;
-      bounds = {
-        first: bounds === undefined || first < bounds.first ? first : bounds.first,
-        last: bounds === undefined || last > bounds.last ? last : bounds.last,
-      };
+      if (partsDuring(tenures, metered)?.length !== 0) positions.push(metered.first, metered.last);
     }
-    return bounds;
+    const [first] = positions.sort();
+    const last = positions.at(-1);
+    return first === undefined || last === undefined ? undefined : { first, last };
   }
 
   /** The events of a day, and other events between them in the log. */

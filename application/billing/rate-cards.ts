@@ -1,7 +1,7 @@
 import {
   RATE_CARD_ID,
   type RateCard,
-  type Rates,
+  type ReplaceRateCard,
   rateCardOf,
   rateCardStream,
   replaceRateCard,
@@ -15,13 +15,8 @@ import type { Directory } from '../identity/directory.ts';
 import type { PartnerDirectory } from '../partners/partner-directory.ts';
 import type { InvoiceBook } from './invoice-book.ts';
 
-export interface NewRateCard {
-  /** Default: the currency of the present card. */
-  readonly currency?: string | undefined;
-  readonly rates: Rates;
-  /** From `If-Match`. */
-  readonly ifVersion: number | undefined;
-}
+/** The default currency is the currency of the present card. */
+type NewRateCard = Omit<ReplaceRateCard, 'currency'> & { readonly currency?: string | undefined };
 
 /** Currency for a partner without a home tenant; the same as the default currency of tenants. */
 const DEFAULT_CURRENCY = 'EUR';

@@ -1,8 +1,9 @@
+import type { InvoiceDraft } from '../../domain/billing/invoice.ts';
 import { totalsOf } from '../../domain/billing/pricing.ts';
 import { type BillingProfile, PROFILE_ID, profileOf, profileStream } from '../../domain/billing/profile.ts';
 import type { RateCard } from '../../domain/billing/rate-card.ts';
 import { type Reconciliation, reconcile, type Scope } from '../../domain/billing/reconciliation.ts';
-import type { FrozenInvoice, Meter, StatementLine, Totals, Window } from '../../domain/billing/shapes.ts';
+import type { FrozenInvoice, Meter, StatementLine, Window } from '../../domain/billing/shapes.ts';
 import {
   cutsFor,
   type Priced,
@@ -28,15 +29,7 @@ import type { MeteredUsage, UsagePage } from './metered-usage.ts';
 import type { RateCards } from './rate-cards.ts';
 
 /** The content of an invoice before it is frozen. */
-export interface Draft {
-  readonly customer: Pick<Customer, 'id' | 'name'>;
-  readonly currency: string;
-  readonly rate_card_version: number;
-  readonly lines: readonly StatementLine[];
-  readonly totals: Totals;
-  /** All events up to this position of the log are counted; undefined for an empty log. */
-  readonly through: Position | undefined;
-}
+export type Draft = Omit<InvoiceDraft, 'partner'>;
 
 /** Usage and amounts of partners' customers (decisions, section 10); the partner comes from the credential. */
 export class Statements extends WithDeps<{

@@ -143,6 +143,7 @@ export type IssuedContent = Omit<Content, 'lines'> & { readonly lines: readonly 
 
 /** The content that an invoice of the window would have now. */
 export type InvoiceDraft = Omit<IssuedContent, 'number' | 'window' | 'revision'> & {
+  /** All events up to this position of the log are counted; undefined for an empty log. */
   readonly through?: string | undefined;
 };
 

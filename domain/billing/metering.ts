@@ -13,10 +13,6 @@ export type CountMeter = Exclude<Meter, 'active_users'>;
 
 type MetersOf = (data: unknown) => readonly CountMeter[];
 
-const always = (...meters: readonly CountMeter[]): MetersOf => {
-  return () => meters;
-};
-
 const CREATED: readonly CountMeter[] = ['records_created'];
 const CREATED_WITH_JOB: readonly CountMeter[] = ['records_created', 'jobs_started'];
 const DELIVERED: readonly CountMeter[] = ['webhooks_delivered'];
@@ -34,7 +30,7 @@ interface Counted {
   readonly of: MetersOf;
 }
 
-const each = (meter: CountMeter): Counted => ({ meters: [meter], of: always(meter) });
+const each = (...meters: readonly CountMeter[]): Counted => ({ meters, of: () => meters });
 
 /** Maps event types to meters. A record of an entity with a workflow is created with its job. */
 const COUNTED: ReadonlyMap<string, Counted> = new Map<string, Counted>([

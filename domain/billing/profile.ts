@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { isSameJson } from '../core/canonical-json.ts';
 import { decided, defineEvent, type EventOf } from '../core/event.ts';
 import type { StreamType } from '../core/stream-type.ts';
 import { checkTemplate } from './template.ts';
@@ -52,8 +53,6 @@ export const changeProfile = (state: ProfileState, wanted: BillingProfile): read
   const { item_name_template, item_description } = wanted;
   checkTemplate(item_name_template, 'item_name_template');
   checkTemplate(item_description, 'item_description');
-  const same =
-    state.chosen?.item_name_template === item_name_template &&
-    state.chosen.item_description === item_description;
-  return same ? [] : decided(BillingProfileChanged, { item_name_template, item_description });
+  const profile = { item_name_template, item_description };
+  return isSameJson(state.chosen, profile) ? [] : decided(BillingProfileChanged, profile);
 };

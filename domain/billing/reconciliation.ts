@@ -7,12 +7,9 @@ import type { StatementParts } from './statement.ts';
 export const SCOPES = ['customer', 'meter'] as const;
 export type Scope = (typeof SCOPES)[number];
 
-export interface Amounts {
-  readonly wholesale: number;
-  readonly retail: number;
-}
+type Amounts = Pick<Totals, 'wholesale' | 'retail'>;
 
-export interface Sums extends Totals {
+interface Sums extends Totals {
   readonly invoiced: Amounts;
   readonly unbilled: Amounts;
 }

@@ -1,3 +1,4 @@
+import { type ActiveMonth, type DayRange, dayOf, type MeteredDay } from '../../domain/billing/metered-day.ts';
 import { activeUserOf, metersOf } from '../../domain/billing/metering.ts';
 import { catalogue } from '../../domain/catalogue.ts';
 import {
@@ -12,20 +13,12 @@ import {
 import { dayAfter, dayBefore } from '../../domain/ledger/dates.ts';
 import { isTenantId } from '../../domain/tenancy/tenant.ts';
 import { customers } from './customers.ts';
-import { countOn, type DayDoc } from './metered-days.ts';
+import { countOn } from './metered-days.ts';
 
 /**
  * Usage of tenants, counted from the event log at `occurred_at` (decisions, section 10, Meters). One document per
  * tenant and day (UTC), one per tenant, month and person, and one per tenant with its tenures.
  */
-
-export interface ActiveDoc {
-  /** `YYYY-MM` */
-  readonly month: string;
-  readonly user: string;
-  /** Positions of the first event of each day (`01` to `31`) on which the person was active. */
-  readonly days: Readonly<Record<string, string>>;
-}
 
 const NONE: readonly Touch[] = [];
 
@@ -34,7 +27,7 @@ const TYPES: ReadonlySet<string> = new Set(catalogue.map(({ type }) => type));
 
 const active = (day: string, user: string, position: string) => {
   const [month, dayOfMonth] = [day.slice(0, 7), day.slice(8)];
-  return touch<ActiveDoc>('active', `${month}.${user}`, (doc) =>
+  return touch<ActiveMonth>('active', `${month}.${user}`, (doc) =>
     doc?.days[dayOfMonth] === undefined
       ? { month, user, days: { ...doc?.days, [dayOfMonth]: position } }
       : doc,
@@ -50,7 +43,7 @@ const fold = (event: ProjectedEvent): readonly Touch[] => {
   const { position } = event;
   const at = iso(event.at);
   const bucket = countOn({ at, position, meters, user });
-  return user === undefined ? [bucket] : [bucket, active(at.slice(0, 10), user, position)];
+  return user === undefined ? [bucket] : [bucket, active(dayOf(at), user, position)];
 };
 
 export const meteringProjection: Projection = {
@@ -81,16 +74,16 @@ const inOrder = <D>(
 export const daysOf = (
   reader: DocumentReader,
   tenantId: string,
-  { first, last }: { readonly first: string; readonly last: string },
-): AsyncIterable<DayDoc> =>
+  { first, last }: DayRange,
+): AsyncIterable<MeteredDay> =>
   inOrder(reader, 'days', tenantId, { index: 'by_day', range: { gt: dayBefore(first), lt: dayAfter(last) } });
 
 /** Active persons in all months from the month of the first day to the month of the last day. */
 export const activeOf = (
   reader: DocumentReader,
   tenantId: string,
-  { first, last }: { readonly first: string; readonly last: string },
-): AsyncIterable<ActiveDoc> =>
+  { first, last }: DayRange,
+): AsyncIterable<ActiveMonth> =>
   inOrder(reader, 'active', tenantId, {
     index: 'by_month',
     range: { gt: dayBefore(`${first.slice(0, 7)}-01`).slice(0, 7), lt: `${last.slice(0, 7)}~` },
