@@ -5,6 +5,7 @@ import {
   type Touch,
   touch,
 } from '../../domain/core/projection.ts';
+import { type Line, totalsOf } from '../../domain/ledger/content.ts';
 import { dayBefore } from '../../domain/ledger/dates.ts';
 import type { PostingEvent } from '../../domain/ledger/journal.ts';
 import { plus, type Sum } from '../../domain/ledger/money.ts';
@@ -32,27 +33,19 @@ export const balanceCollections = ['days', 'months'].map((name) => ({
   indexes: [{ name: 'by_period', fields: ['currency', 'period'] }],
 }));
 
-export const added = (buckets: Buckets, key: string, debit: number, credit: number): Buckets => {
+export const added = (buckets: Buckets = {}, key: string, lines: readonly Line[]): Buckets => {
   const [debits, credits] = buckets[key] ?? [0, 0];
+  const { debit, credit } = totalsOf(lines);
   return { ...buckets, [key]: [plus(debits, debit), plus(credits, credit)] };
 };
 
-/** A posting's debits and credits, summed by account code in lower case. */
-export const linesByAccount = (
-  lines: PostingEvent['data']['lines'],
-): readonly (readonly [account: string, moved: { readonly debit: number; readonly credit: number }])[] => {
-  const moved = new Map<string, { debit: number; credit: number }>();
-  for (const { account_code, debit, credit } of lines) {
-    const account = account_code.toLowerCase();
-    const before = moved.get(account);
-    moved.set(account, { debit: (before?.debit ?? 0) + debit, credit: (before?.credit ?? 0) + credit });
-  }
-  return [...moved];
-};
+/** A posting's lines by account code in lower case. */
+export const linesByAccount = (lines: PostingEvent['data']['lines']) =>
+  Map.groupBy(lines, ({ account_code }) => account_code.toLowerCase());
 
 export const balanceTouches = ({ data }: PostingEvent): Touch[] => {
   const { currency, date } = data;
-  return linesByAccount(data.lines).flatMap(([account, { debit, credit }]) =>
+  return [...linesByAccount(data.lines)].flatMap(([account, lines]) =>
     (
       [
         ['days', date.slice(0, 7), date.slice(8, 10)],
@@ -63,7 +56,7 @@ export const balanceTouches = ({ data }: PostingEvent): Touch[] => {
         currency,
         period,
         account,
-        buckets: added(doc?.buckets ?? {}, key, debit, credit),
+        buckets: added(doc?.buckets, key, lines),
       })),
     ),
   );

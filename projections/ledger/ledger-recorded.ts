@@ -67,13 +67,13 @@ export const recordedTouches = (event: ProjectedEvent<PostingEvent> & PostingEve
   const [period, day] = [date.slice(0, 7), date.slice(8, 10)];
   return [
     recordingTouch(event),
-    ...linesByAccount(lines).map(([account, { debit, credit }]) =>
+    ...[...linesByAccount(lines)].map(([account, own]) =>
       touch<RecordedDoc>('recorded', `${recorded}.${currency}.${period}.${account}`, (doc) => ({
         currency,
         recorded,
         period,
         account,
-        buckets: added(doc?.buckets ?? {}, day, debit, credit),
+        buckets: added(doc?.buckets, day, own),
       })),
     ),
   ];

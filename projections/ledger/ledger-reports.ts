@@ -5,60 +5,10 @@ import { balanceQueries, type Turnover, type Turnovers, turnoversIn } from './le
 
 /** Reports (decisions, section 9). Amounts are exact sums in minor units, with the usual sign of the account type. */
 
-export interface TrialBalanceSums {
-  readonly opening_debit: bigint;
-  readonly opening_credit: bigint;
-  readonly debit: bigint;
-  readonly credit: bigint;
-  readonly closing_debit: bigint;
-  readonly closing_credit: bigint;
-}
-
-export interface TrialBalanceRow extends TrialBalanceSums {
-  readonly code: string;
-  readonly name: string;
-  readonly type: AccountType;
-}
-
-export interface TrialBalance {
-  readonly currency: string;
-  readonly from: string | null;
-  readonly to: string;
-  readonly accounts: readonly TrialBalanceRow[];
-  readonly totals: TrialBalanceSums;
-  readonly balanced: boolean;
-}
-
-export interface ReportLine {
+interface ReportLine {
   readonly code: string;
   readonly name: string;
   readonly amount: bigint;
-}
-
-export interface ProfitAndLoss {
-  readonly currency: string;
-  readonly from: string;
-  readonly to: string;
-  readonly revenue: readonly ReportLine[];
-  readonly expenses: readonly ReportLine[];
-  readonly total_revenue: bigint;
-  readonly total_expenses: bigint;
-  readonly net_income: bigint;
-}
-
-export interface BalanceSheet {
-  readonly currency: string;
-  readonly as_of: string;
-  readonly assets: readonly ReportLine[];
-  readonly liabilities: readonly ReportLine[];
-  readonly equity: readonly ReportLine[];
-  /** All revenue less all expenses up to `as_of`. */
-  readonly current_earnings: bigint;
-  readonly total_assets: bigint;
-  readonly total_liabilities: bigint;
-  /** Includes {@link current_earnings}. */
-  readonly total_equity: bigint;
-  readonly balanced: boolean;
 }
 
 const NONE: Turnover = { debit: 0n, credit: 0n };
@@ -89,17 +39,15 @@ export interface Range {
   readonly to: string;
 }
 
-/** Balances, and the position of the journal's last event that the balances include. */
-export interface PresentBalances extends Balances {
-  readonly lastChange: string | undefined;
-}
-
-/** Reads chart and balances together, so that a report sees each posting wholly or not at all. */
+/**
+ * Reads chart and balances together, so that a report sees each posting wholly or not at all.
+ * @returns also the position of the journal's last event that the balances include
+ */
 export const presentBalances = async (
   reader: DocumentReader,
   tenantId: string,
   { currency, ...days }: Range,
-): Promise<PresentBalances> => {
+): Promise<Balances & { readonly lastChange: string | undefined }> => {
   const queries = [LAST_CHANGE, WHOLE_CHART, ...balanceQueries(currency, days)];
   const [changes = [], chart = [], ...balances] = await reader.findAll(tenantId, queries);
   // These collections hold only documents of types `LastChange` and `AccountDoc`.
@@ -111,11 +59,10 @@ export const presentBalances = async (
   };
 };
 
-export const trialBalance = (
-  { chart, before, through }: Balances,
-  { currency, from, to }: Range,
-): TrialBalance => {
-  const accounts = chart.flatMap((account): TrialBalanceRow[] => {
+export type TrialBalance = ReturnType<typeof trialBalance>;
+
+export const trialBalance = ({ chart, before, through }: Balances, { currency, from, to }: Range) => {
+  const accounts = chart.flatMap((account) => {
     const closing = through.get(account.code_key);
     if (closing === undefined) return [];
     const opening = before.get(account.code_key) ?? NONE;
@@ -134,21 +81,25 @@ export const trialBalance = (
       },
     ];
   });
-  const [
-    opening_debit = 0n,
-    opening_credit = 0n,
-    debit = 0n,
-    credit = 0n,
-    closing_debit = 0n,
-    closing_credit = 0n,
-  ] = SUMS.map((key) => sum(accounts.map((row) => row[key])));
+  const total = (column: (typeof SUMS)[number]): bigint => sum(accounts.map((row) => row[column]));
+  const totals = {
+    opening_debit: total('opening_debit'),
+    opening_credit: total('opening_credit'),
+    debit: total('debit'),
+    credit: total('credit'),
+    closing_debit: total('closing_debit'),
+    closing_credit: total('closing_credit'),
+  };
   return {
     currency,
     from: from ?? null,
     to,
     accounts,
-    totals: { opening_debit, opening_credit, debit, credit, closing_debit, closing_credit },
-    balanced: opening_debit === opening_credit && debit === credit && closing_debit === closing_credit,
+    totals,
+    balanced:
+      totals.opening_debit === totals.opening_credit &&
+      totals.debit === totals.credit &&
+      totals.closing_debit === totals.closing_credit,
   };
 };
 
@@ -163,13 +114,11 @@ const linesOf = (chart: Balances['chart'], type: AccountType, turnovers: Turnove
 
 const totalOf = (lines: readonly ReportLine[]): bigint => sum(lines.map(({ amount }) => amount));
 
-type Closed = Range & { readonly from: string };
-
 /** Omits accounts without a turnover in the range. */
 export const profitAndLoss = (
   { chart, before, through }: Balances,
-  { currency, from, to }: Closed,
-): ProfitAndLoss => {
+  { currency, from, to }: Range & { readonly from: string },
+) => {
   const moved = new Map<string, Turnover>();
   for (const [account, all] of through) {
     const earlier = before.get(account) ?? NONE;
@@ -186,10 +135,11 @@ export const profitAndLoss = (
 export const balanceSheet = (
   { chart, through }: Balances,
   { currency, asOf }: { currency: string; asOf: string },
-): BalanceSheet => {
+) => {
   const assets = linesOf(chart, 'Asset', through);
   const liabilities = linesOf(chart, 'Liability', through);
   const equity = linesOf(chart, 'Equity', through);
+  // All revenue less all expenses up to `asOf`.
   const current_earnings =
     totalOf(linesOf(chart, 'Revenue', through)) - totalOf(linesOf(chart, 'Expense', through));
   const [total_assets, total_liabilities] = [totalOf(assets), totalOf(liabilities)];
