@@ -124,15 +124,15 @@ export class RowCommands extends RowOperation<Params> {
     if (state.status !== 'deleting' && state.status !== 'deleted') return errored(recordNotFound, '');
     const { id: deletionId, cascadeOf } = state.deletion;
     if (!isDeletionOf(sessionId, deletionId)) return errored(recordNotFound, '');
-    const attempt = { deletionId, rootId: cascadeOf ?? state.id };
     const { cause } = this.contextOf(state.id);
+    const attempt = { tenantId, cause, deletionId, rootId: cascadeOf ?? state.id };
     if (state.status === 'deleting') {
-      if (cascadeOf === undefined) await this.deps.deletions.resume(tenantId, attempt, cause);
-      else await this.deps.deletions.follow(tenantId, state.id, attempt, cause);
+      if (cascadeOf === undefined) await this.deps.deletions.resume(attempt);
+      else await this.deps.deletions.follow(attempt, state.id);
       return 'again';
     }
     // An earlier run may have stopped before the cascade was complete.
-    if (cascadeOf === undefined) await this.deps.deletions.sweep(tenantId, attempt, cause, position);
+    if (cascadeOf === undefined) await this.deps.deletions.sweep(attempt, position);
     return SUCCEEDED;
   }
 

@@ -7,6 +7,12 @@ import { latest, type Position } from '../ports/event-store.ts';
 import type { RecordLinks } from './record-links.ts';
 import type { Schemas } from './schemas.ts';
 
+/** An attempt to delete a record of a tenant, and the cause of its events. */
+export interface CausedAttempt extends Attempt {
+  readonly tenantId: string;
+  readonly cause: Cause;
+}
+
 /** A record of the read model that refers to other records. */
 export interface Referrer {
   readonly id: string;
@@ -49,7 +55,8 @@ export class DeletionMarks extends WithDeps<{
   readonly waitMs: number;
 }> {
   /** Marks all records to delete; returns a record that prevents the deletion, if there is one. */
-  async mark(tenantId: string, attempt: Attempt, cause: Cause): Promise<Blocker | undefined> {
+  async mark(attempt: CausedAttempt): Promise<Blocker | undefined> {
+    const { tenantId, cause } = attempt;
     const members = new Set([attempt.rootId]);
     const blockers: Blocker[] = [];
     let level = [attempt.rootId];
@@ -70,7 +77,7 @@ export class DeletionMarks extends WithDeps<{
         const visit = async ({ id }: { readonly id: string }): Promise<void> => {
           if (seen.has(id) || members.has(id)) return;
           seen.add(id);
-          const found = await this.#visit(tenantId, id, targetId, attempt, cause);
+          const found = await this.#visit(attempt, id, targetId);
           if (found === 'marked' && !members.has(id)) {
             members.add(id);
             next.push(id);
@@ -92,12 +99,11 @@ export class DeletionMarks extends WithDeps<{
    * whose reference is to be cleared or no longer exists.
    */
   async #visit(
-    tenantId: string,
+    attempt: CausedAttempt,
     id: string,
     targetId: string,
-    attempt: Attempt,
-    cause: Cause,
   ): Promise<'marked' | Blocker | undefined> {
+    const { tenantId, cause } = attempt;
     const deadline = monotonic() + this.deps.waitMs;
     for (;;) {
       const state = await this.deps.links.fresh(tenantId, id);

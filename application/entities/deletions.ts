@@ -1,20 +1,26 @@
 import { DomainError } from '../../domain/core/errors.ts';
 import {
-  type Attempt,
   abandonDeletion,
   clearReferences,
   finishDeletion,
   isPartOf,
   startDeletion,
 } from '../../domain/entities/deletion.ts';
+import type { RecordEvent, RecordState } from '../../domain/entities/record.ts';
 import type { RequestContext } from '../core/commands/request-context.ts';
-import type { Cause } from '../core/events/event-codec.ts';
 import { randomNumber } from '../core/runtime/random.ts';
 import { monotonic, pause } from '../core/runtime/timers.ts';
 import { WithDeps } from '../core/with-deps.ts';
 import type { Clock } from '../ports/clock.ts';
 import { latest, type Position } from '../ports/event-store.ts';
-import { type Blocker, Contended, DeletionMarks, each, type RecordFinder } from './deletion-marks.ts';
+import {
+  type Blocker,
+  type CausedAttempt,
+  Contended,
+  DeletionMarks,
+  each,
+  type RecordFinder,
+} from './deletion-marks.ts';
 import { surveyDeletion } from './deletion-survey.ts';
 import type { RecordLinks } from './record-links.ts';
 import type { Schemas } from './schemas.ts';
@@ -25,7 +31,7 @@ interface DeleteRecord {
   readonly untilSwept?: boolean | undefined;
 }
 
-export type Result =
+type Result =
   | { readonly outcome: 'deleted'; readonly position: Position | undefined }
   | { readonly outcome: 'in_use'; readonly blocker: Blocker }
   /** Another deletion has marked a needed record, or another process has abandoned this deletion. */
@@ -74,17 +80,15 @@ export class Deletions extends WithDeps<{
   ): Promise<Position | undefined> {
     await this.#refuseEarly(tenantId, entityName, id, ifVersion);
     for (let tries = 0; tries < TRIES; tries += 1) {
-      const attempt = { deletionId: newId(), rootId: id };
+      const attempt = { tenantId, cause, deletionId: newId(), rootId: id };
       const result = await this.#tracked(attempt, async () => {
-        await this.deps.links.on(tenantId, id, cause, (state) =>
-          startDeletion(state, entityName, { deletionId: attempt.deletionId, ifVersion }),
-        );
-        return this.#run(tenantId, attempt, cause);
+        const command = { deletionId: attempt.deletionId, ifVersion };
+        await this.#on(attempt, id, (state) => startDeletion(state, entityName, command));
+        return this.#run(attempt);
       });
       if (result.outcome === 'deleted') {
-        return untilSwept === true
-          ? this.sweep(tenantId, attempt, cause, result.position)
-          : this.#followed(tenantId, attempt, cause, result.position);
+        const { position } = result;
+        return untilSwept === true ? this.sweep(attempt, position) : this.#followed(attempt, position);
       }
       if (result.outcome === 'in_use') throw inUse(result.blocker);
       await pause(POLL_MS * 2 ** tries * (0.5 + randomNumber()));
@@ -93,34 +97,28 @@ export class Deletions extends WithDeps<{
   }
 
   /** Takes over an attempt that was not decided in time. */
-  async resume(tenantId: string, attempt: Attempt, cause: Cause): Promise<void> {
+  async resume(attempt: CausedAttempt): Promise<void> {
     await this.#running.get(attempt.deletionId)?.catch(() => undefined);
-    if (!(await this.#isLeftUndecided(tenantId, attempt))) return;
-    await this.#tracked(attempt, () => this.#run(tenantId, attempt, cause));
+    if (!(await this.#isLeftUndecided(attempt))) return;
+    await this.#tracked(attempt, () => this.#run(attempt));
   }
 
   /** Completes the attempt that marked a record; the record is then deleted, or the mark is removed. */
-  async follow(tenantId: string, id: string, attempt: Attempt, cause: Cause): Promise<void> {
-    await this.resume(tenantId, attempt, cause);
-    const { state: root, position } = await this.deps.links.read(tenantId, attempt.rootId);
+  async follow(attempt: CausedAttempt, id: string): Promise<void> {
+    await this.resume(attempt);
+    const { state: root, position } = await this.deps.links.read(attempt.tenantId, attempt.rootId);
     if (!isPartOf(root, attempt)) {
-      await this.deps.links.on(tenantId, id, cause, (state) => abandonDeletion(state, attempt.deletionId));
-    } else if (root.status === 'deleted') await this.finish(tenantId, id, attempt, cause, position);
+      await this.#on(attempt, id, (state) => abandonDeletion(state, attempt.deletionId));
+    } else if (root.status === 'deleted') await this.finish(attempt, id, position);
   }
 
   /** Removes the marks of an abandoned attempt. */
-  async takeBack(
-    tenantId: string,
-    { deletionId }: Attempt,
-    cause: Cause,
-    position: Position,
-  ): Promise<Position | undefined> {
+  async takeBack(attempt: CausedAttempt, position: Position): Promise<Position | undefined> {
+    const { tenantId, deletionId } = attempt;
     let last: Position | undefined = position;
     await this.deps.finder.readTo(tenantId, position);
     await each(this.deps.finder.beingDeleted(tenantId, deletionId), async ({ id }) => {
-      const outcome = await this.deps.links.on(tenantId, id, cause, (state) =>
-        abandonDeletion(state, deletionId),
-      );
+      const outcome = await this.#on(attempt, id, (state) => abandonDeletion(state, deletionId));
       last = latest(last, outcome.position);
     });
     return last;
@@ -132,19 +130,14 @@ export class Deletions extends WithDeps<{
    * @param position the decision's position, or a later one
    * @returns the position of the last write
    */
-  async sweep(
-    tenantId: string,
-    attempt: Attempt,
-    cause: Cause,
-    position: Position | undefined,
-  ): Promise<Position | undefined> {
-    const { deletionId, rootId } = attempt;
+  async sweep(attempt: CausedAttempt, position: Position | undefined): Promise<Position | undefined> {
+    const { tenantId, deletionId, rootId } = attempt;
     const root = await this.deps.links.fresh(tenantId, rootId);
     // A record without referrers needs no query of the read model.
     if (root.status !== 'deleted' || !root.referenced) return position;
-    let last = await this.finish(tenantId, rootId, attempt, cause, position);
+    let last = await this.finish(attempt, rootId, position);
     await each(this.deps.finder.beingDeleted(tenantId, deletionId), async ({ id }) => {
-      last = latest(last, await this.finish(tenantId, id, attempt, cause, position));
+      last = latest(last, await this.finish(attempt, id, position));
     });
     return last;
   }
@@ -154,26 +147,23 @@ export class Deletions extends WithDeps<{
    * needs no further work, so that {@link sweep} need not wait for records that another process has deleted.
    */
   async finish(
-    tenantId: string,
+    attempt: CausedAttempt,
     id: string,
-    attempt: Attempt,
-    cause: Cause,
     position: Position | undefined,
   ): Promise<Position | undefined> {
+    const { tenantId } = attempt;
     let last = position;
     const state = await this.deps.links.fresh(tenantId, id);
     if (state.status !== 'none' && state.referenced) {
       await this.deps.finder.readTo(tenantId, position);
       await each(this.deps.finder.referrers(tenantId, id), async (referrer) => {
-        const cleared = await this.deps.links.on(tenantId, referrer.id, cause, (present) =>
+        const cleared = await this.#on(attempt, referrer.id, (present) =>
           isPartOf(present, attempt) ? [] : clearReferences(present, id),
         );
         last = latest(last, cleared.position);
       });
     }
-    const finished = await this.deps.links.on(tenantId, id, cause, (present) =>
-      finishDeletion(present, attempt.deletionId),
-    );
+    const finished = await this.#on(attempt, id, (present) => finishDeletion(present, attempt.deletionId));
     return latest(last, finished.position);
   }
 
@@ -197,14 +187,9 @@ export class Deletions extends WithDeps<{
   }
 
   /** Waits a short time for the cascade, so that the caller usually finds it complete. */
-  async #followed(
-    tenantId: string,
-    attempt: Attempt,
-    cause: Cause,
-    position: Position | undefined,
-  ): Promise<Position | undefined> {
+  async #followed(attempt: CausedAttempt, position: Position | undefined): Promise<Position | undefined> {
     // `recordDeleter` completes a failed sweep.
-    const sweeping = this.sweep(tenantId, attempt, cause, position).catch(() => position);
+    const sweeping = this.sweep(attempt, position).catch(() => position);
     const ended = new AbortController();
     const timeout = pause(ANSWER_MS, ended.signal).then(() => position);
     return Promise.race([sweeping, timeout]).finally(() => ended.abort());
@@ -214,7 +199,7 @@ export class Deletions extends WithDeps<{
    * Whether an attempt is still undecided `waitMs` after its start. Another process gets this time to decide, since
    * two processes that mark for one attempt would conflict.
    */
-  async #isLeftUndecided(tenantId: string, { deletionId, rootId }: Attempt): Promise<boolean> {
+  async #isLeftUndecided({ tenantId, deletionId, rootId }: CausedAttempt): Promise<boolean> {
     const since = monotonic();
     for (;;) {
       const state = await this.deps.links.fresh(tenantId, rootId);
@@ -226,30 +211,24 @@ export class Deletions extends WithDeps<{
   }
 
   /** Marks, then decides. */
-  async #run(tenantId: string, attempt: Attempt, cause: Cause): Promise<Result> {
-    const { deletionId, rootId } = attempt;
-    const refusal = await this.#mark(tenantId, attempt, cause);
+  async #run(attempt: CausedAttempt): Promise<Result> {
+    const { tenantId, deletionId, rootId } = attempt;
+    const refusal = await this.#mark(attempt);
     const decide = refusal === undefined ? finishDeletion : abandonDeletion;
-    const { state, position } = await this.deps.links.on(tenantId, rootId, cause, (present) =>
-      decide(present, deletionId),
-    );
+    const { state, position } = await this.#on(attempt, rootId, (present) => decide(present, deletionId));
     // Another process on the same attempt may have decided otherwise.
     if (state.status === 'deleted' && isPartOf(state, attempt)) return { outcome: 'deleted', position };
     if (position !== undefined) {
-      const last = await this.takeBack(tenantId, attempt, cause, position);
+      const last = await this.takeBack(attempt, position);
       // An error carries no position, but its caller must find the marks removed.
       if (last !== undefined) this.deps.answered(tenantId, last);
     }
     return refusal ?? { outcome: 'contended' };
   }
 
-  async #mark(
-    tenantId: string,
-    attempt: Attempt,
-    cause: Cause,
-  ): Promise<Exclude<Result, { outcome: 'deleted' }> | undefined> {
+  async #mark(attempt: CausedAttempt): Promise<Exclude<Result, { outcome: 'deleted' }> | undefined> {
     try {
-      const blocker = await this.#marks.mark(tenantId, attempt, cause);
+      const blocker = await this.#marks.mark(attempt);
       return blocker === undefined ? undefined : { outcome: 'in_use', blocker };
     } catch (error) {
       if (error instanceof Contended) return { outcome: 'contended' };
@@ -257,7 +236,15 @@ export class Deletions extends WithDeps<{
     }
   }
 
-  async #tracked<T>({ deletionId }: Attempt, run: () => Promise<T>): Promise<T> {
+  #on(
+    { tenantId, cause }: CausedAttempt,
+    id: string,
+    decide: (state: RecordState) => readonly RecordEvent[],
+  ) {
+    return this.deps.links.on(tenantId, id, cause, decide);
+  }
+
+  async #tracked<T>({ deletionId }: CausedAttempt, run: () => Promise<T>): Promise<T> {
     const running = run();
     this.#running.set(deletionId, running);
     return running.finally(() => this.#running.delete(deletionId));

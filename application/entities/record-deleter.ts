@@ -20,19 +20,18 @@ export const recordDeleter = ({ deletions }: { readonly deletions: Deletions }):
 
 const goOn = async (deletions: Deletions, event: LoggedEvent): Promise<void> => {
   const { tenantId, position } = event;
-  const cause = causeOf(event);
   const started = dataOf(RecordDeletionStarted, event);
   const abandoned = dataOf(RecordDeletionAbandoned, event);
   const deleted = dataOf(RecordDeleted, event);
   const data = started ?? abandoned ?? deleted;
   if (data === undefined) return;
   const { record_id: id, deletion_id: deletionId, cascade_of: rootId = id } = data;
-  const attempt = { deletionId, rootId };
+  const attempt = { tenantId, cause: causeOf(event), deletionId, rootId };
   if (id !== rootId) {
-    if (started !== undefined) await deletions.follow(tenantId, id, attempt, cause);
+    if (started !== undefined) await deletions.follow(attempt, id);
     // An older version of this code deleted a record before it cleared the references to that record.
-    else if (deleted !== undefined) await deletions.finish(tenantId, id, attempt, cause, position);
-  } else if (started !== undefined) await deletions.resume(tenantId, attempt, cause);
-  else if (deleted !== undefined) await deletions.sweep(tenantId, attempt, cause, position);
-  else await deletions.takeBack(tenantId, attempt, cause, position);
+    else if (deleted !== undefined) await deletions.finish(attempt, id, position);
+  } else if (started !== undefined) await deletions.resume(attempt);
+  else if (deleted !== undefined) await deletions.sweep(attempt, position);
+  else await deletions.takeBack(attempt, position);
 };

@@ -2,7 +2,6 @@ import { DomainError } from '../../domain/core/errors.ts';
 import { checkedLines, type Line } from '../../domain/ledger/content.ts';
 import {
   attemptOf,
-  type DraftEntry,
   type Entry,
   type EntryEvent,
   EntryPostingStarted,
@@ -10,6 +9,7 @@ import {
   entryStream,
   isInProgress,
   isPosted,
+  type NewEntry,
   type OpenAttempt,
   PostingInProgress,
   type StartEvent,
@@ -44,9 +44,6 @@ import type { Answer, LedgerJournal } from './journal.ts';
 import { ledgerSettingsOf } from './settings.ts';
 
 export type Posted = Written<{ readonly posting: RecordedEvent<PostingEvent> }>;
-
-/** An entry with a derived id. */
-export type NewEntry = Omit<DraftEntry, 'redraft'>;
 
 /** The place of a posting in the order of its caller's postings. */
 export interface Slot {

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { isSameJson } from '../core/canonical-json.ts';
 import { DomainError, notFound } from '../core/errors.ts';
 import { decided, defineEvent, type EventOf } from '../core/event.ts';
 
@@ -153,28 +154,18 @@ export const changeAccount = (
 ): readonly AccountEvent[] => {
   const before = accountOf(chart, code);
   if (before === undefined) throw notFound();
-  const category = command.category === undefined ? before.category : (command.category ?? undefined);
+  const { category = before.category } = command;
   const after = {
     code: command.code ?? before.code,
     name: command.name ?? before.name,
     type: command.type ?? before.type,
     active: command.active ?? before.active,
+    category: category ?? undefined,
   };
   if (before.used && after.code !== before.code) throw inUse('code');
   if (before.used && after.type !== before.type) throw inUse('type');
   const holder = accountOf(chart, after.code);
   if (holder !== undefined && holder.id !== before.id) throw taken();
-  const isEqual =
-    after.code === before.code &&
-    after.name === before.name &&
-    after.type === before.type &&
-    after.active === before.active &&
-    category === before.category;
-  if (isEqual) return [];
-  return decided(AccountChanged, {
-    account_id: before.id,
-    ...after,
-    category,
-    previous_code: before.code,
-  });
+  if (isSameJson({ ...before, ...after }, before)) return [];
+  return decided(AccountChanged, { account_id: before.id, ...after, previous_code: before.code });
 };

@@ -101,10 +101,13 @@ export interface PostingAttempt {
   readonly discardsIfRefused?: true | undefined;
 }
 
-interface Drafted {
+/** An entry to draft. */
+export interface NewEntry {
   readonly id: string;
   readonly content: Content;
   readonly source: EntryOrigin;
+}
+interface Drafted extends NewEntry {
   /** ms */
   readonly createdAt: number;
 }
@@ -207,10 +210,7 @@ export const entryStream: StreamType<Entry, EntryEvent> = {
 
 // Commands
 
-export interface DraftEntry {
-  readonly id: string;
-  readonly content: Content;
-  readonly source: EntryOrigin;
+interface DraftEntry extends NewEntry {
   /** Also drafts an entry that a person has discarded. */
   readonly redraft?: boolean | undefined;
 }

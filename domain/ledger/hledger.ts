@@ -38,13 +38,11 @@ export const hledgerHead = (accounts: readonly NamedAccount[], currencies: reado
     '',
   ].join('\n');
 
-export interface HledgerEntry extends Pick<Content, 'date' | 'memo' | 'currency'> {
-  readonly number: number;
-  readonly lines: readonly Line[];
-}
-
 /** @param nameOf maps a code to the account's {@link hledgerAccount} */
-export const hledgerEntry = (entry: HledgerEntry, nameOf: (code: string) => string): string => {
+export const hledgerEntry = (
+  entry: Omit<Content, 'lines'> & { readonly number: number; readonly lines: readonly Line[] },
+  nameOf: (code: string) => string,
+): string => {
   const head = `${entry.date} * (${entry.number}) ${plain(entry.memo)}`.trimEnd();
   const lines = entry.lines.map(({ account_code, debit, credit, memo }) => {
     const amount = majorText(BigInt(debit) - BigInt(credit), entry.currency);

@@ -3,7 +3,6 @@ import { decided, type EventOf } from '../core/event.ts';
 import { iso } from '../core/projection.ts';
 import { type Content, type EntryOrigin, type Line, mirrored, requireBalance } from './content.ts';
 import {
-  type DraftEntry,
   draftEntry,
   type Entry,
   type EntryEvent,
@@ -17,6 +16,7 @@ import {
   EntryReversalStarted,
   immutable,
   isInProgress,
+  type NewEntry,
   type PostedEntry,
   type PostingAttempt,
   PostingInProgress,
@@ -81,7 +81,7 @@ export const startPosting = (state: Entry, attempt: PostingAttempt): readonly En
  */
 export const startPostingNew = (
   state: Entry,
-  draft: Omit<DraftEntry, 'redraft'>,
+  draft: NewEntry,
   attempt: PostingAttempt,
 ): readonly EntryEvent[] => {
   const drafted = draftEntry(state, { ...draft, redraft: true });
@@ -155,19 +155,10 @@ const requireReversible = (state: Entry): PostedEntry => {
 // Answer: decided on the journal's stream
 
 /** The command for a claimed posting. */
-export const postingCommand = ({
-  id,
-  attempt,
-  content,
-  source,
-  createdAt,
-}: EntryInPosting): AnswerPosting => ({
-  entryId: id,
-  attempt,
-  content,
-  source,
-  draftedAt: iso(createdAt),
-});
+export const postingCommand = (entry: EntryInPosting): AnswerPosting => {
+  const { id: entryId, attempt, content, source, createdAt } = entry;
+  return { entryId, attempt, content, source, draftedAt: iso(createdAt) };
+};
 
 /** The command for a claimed reversal. @param startedAt ms */
 export const reversalCommand = (

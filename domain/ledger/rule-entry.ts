@@ -19,19 +19,17 @@ export interface RuleInput {
   readonly currency: string;
 }
 
-export interface AppliedRule {
-  readonly matches: boolean;
-  /** Undefined when the rule does not match, or when every line is zero. */
-  readonly entry?: Content | undefined;
-}
-
 /**
  * Evaluates the condition, then computes currency, date and the lines' amounts in minor units. A `remainder` line takes
  * the amount that balances the other lines. Balance, chart and lock are checked when the entry is recorded.
  * @throws `constraint_violated` (`invalid_amount`, `negative_amount`, `invalid_date`, `invalid_currency`);
  * `unbalanced`
+ * @returns no entry when the rule does not match, or when every line is zero
  */
-export const applyRule = (rule: PostingRule, input: RuleInput): AppliedRule => {
+export const applyRule = (
+  rule: PostingRule,
+  input: RuleInput,
+): { readonly matches: boolean; readonly entry?: Content } => {
   const { payload, at } = input;
   if (rule.when !== undefined) {
     const condition = parseCondition(rule.when, ['payload'], 'when');
