@@ -3,7 +3,7 @@ import type { Position } from '../../ports/event-store.ts';
 import type { DocKey, DocWrite, JsonObject, StoredDoc } from '../../ports/read-store.ts';
 import type { LoggedEvent } from '../events/event-codec.ts';
 import type { BoundedCache } from '../memory/bounded-cache.ts';
-import { RecentValues } from '../memory/recent-values.ts';
+import type { RecentValues } from '../memory/recent-values.ts';
 
 /** A document in memory, and the position of the last event folded into it. */
 export interface CachedDocument {
@@ -37,13 +37,13 @@ interface Step {
  */
 export class FoldBatch {
   readonly #cache: BoundedCache<CachedDocument>;
-  readonly #recent: RecentKeys;
+  readonly #recent: RecentValues<true>;
   readonly #seen = new Map<string, BatchDocument>();
   readonly #missing: BatchDocument[] = [];
   readonly #steps: Step[] = [];
 
-  /** @param recent keys that earlier batches read */
-  constructor(cache: BoundedCache<CachedDocument>, recent: RecentKeys) {
+  /** @param recent keys of documents that earlier batches read and did not cache */
+  constructor(cache: BoundedCache<CachedDocument>, recent: RecentValues<true>) {
     this.#cache = cache;
     this.#recent = recent;
   }
@@ -64,7 +64,8 @@ export class FoldBatch {
       seen.value = found.value;
       seen.position = found.position;
       seen.stored = found;
-      if (this.#recent.note(seen.key)) seen.isKept = true;
+      if (this.#recent.delete(seen.key)) seen.isKept = true;
+      else this.#recent.set(seen.key, true);
     }
   }
 
@@ -131,21 +132,6 @@ const storedDoc = (held: CachedDocument | undefined): StoredDoc | undefined =>
   held?.value === undefined || held.position === undefined
     ? undefined
     : { value: held.value as JsonObject, position: held.position };
-
-/** Size of {@link RecentValues} for {@link RecentKeys}. */
-const RECENT = 2048;
-
-/** Keys of documents that were read recently and not cached. */
-export class RecentKeys {
-  readonly #noted = new RecentValues<true>(RECENT);
-
-  /** @returns whether the key was noted recently */
-  note(key: string): boolean {
-    if (this.#noted.delete(key)) return true;
-    this.#noted.set(key, true);
-    return false;
-  }
-}
 
 /** Folds one event into all its documents or none. */
 const fold = ({ event, touches, seen }: Step): void => {

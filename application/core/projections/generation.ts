@@ -11,10 +11,11 @@ import type { EventCodec } from '../events/event-codec.ts';
 import { occurredAt, traceparentOf } from '../events/occurred-at.ts';
 import { parseStreamName, tenantPrefix } from '../events/stream-name.ts';
 import { BoundedCache, CacheBudget } from '../memory/bounded-cache.ts';
+import { RecentValues } from '../memory/recent-values.ts';
 import { monotonic } from '../runtime/timers.ts';
 import { continueSpan, isTracing } from '../runtime/tracing.ts';
 import { WithDeps } from '../with-deps.ts';
-import { type CachedDocument, FoldBatch, RecentKeys } from './fold-batch.ts';
+import { type CachedDocument, FoldBatch } from './fold-batch.ts';
 
 export interface GenerationDeps {
   readonly store: ReadStore;
@@ -30,6 +31,7 @@ export interface GenerationDeps {
 /** Folds of events older than this (ms) are not traced. A batch has at most `MOST_SPANS` spans. */
 const TRACED_MS = 60_000;
 const MOST_SPANS = 100;
+const RECENT = 2048;
 
 interface Poison {
   readonly index: number;
@@ -45,7 +47,8 @@ export class Generation extends WithDeps<GenerationDeps> {
   readonly projection: Projection;
   readonly generation: GenerationId;
   readonly #cache: BoundedCache<CachedDocument>;
-  readonly #recent = new RecentKeys();
+  /** Keys of documents that were read recently and not cached. */
+  readonly #recent = new RecentValues<true>(RECENT);
   readonly #types: ReadonlySet<string>;
   #parked = new Map<string, ParkedTenant>();
   #fence = -1;
