@@ -9,6 +9,7 @@ import { occurredAt } from '../events/occurred-at.ts';
 import { nextTick, timer } from '../runtime/timers.ts';
 import {
   audit,
+  type BehaviorSubject,
   concatMap,
   defer,
   filter,
@@ -39,9 +40,8 @@ export interface GenerationFollowerDeps {
 
 /** Facts and callbacks that the runner gives to a generation's follower. */
 export interface Watch {
-  /** Number of readers that wait for this projection; emits on subscription and at each change. */
-  readonly waiting: Observable<number>;
-  readonly isAwaited: () => boolean;
+  /** Number of readers that wait for this projection. */
+  readonly waiting: BehaviorSubject<number>;
   /** Called after each stored batch, and when the checkpoint moves without a batch. */
   readonly onProgress: () => void;
   /** Whether this generation is known to answer reads. */
@@ -134,7 +134,7 @@ export class GenerationFollower {
   async #apply({ events, position }: EventBatch): Promise<void> {
     let from = 0;
     while (
-      (this.#watch.isAwaited() || this.#deps.waitingReaders.isOn) &&
+      (this.#watch.waiting.value > 0 || this.#deps.waitingReaders.isOn) &&
       events.length - from > AWAITED_BATCH
     ) {
       const part = events.slice(from, from + AWAITED_BATCH);
@@ -168,7 +168,6 @@ export class GenerationFollower {
 
   /** Waits until `lingerMs` have passed, a reader waits, or `signal` aborts. */
   async #linger(signal: AbortSignal): Promise<void> {
-    if (this.#watch.isAwaited() || signal.aborted) return;
     const awaited = this.#watch.waiting.pipe(filter((readers) => readers > 0));
     await firstValueFrom(merge(timer(this.#deps.lingerMs), awaited, abortOf(signal)));
   }

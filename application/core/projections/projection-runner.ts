@@ -81,8 +81,8 @@ export class ProjectionRunner implements FoldingProjection {
     const { cleanMs = CLEAN_MS, lookMs = LOOK_MS } = this.#options;
     const generations = timer(0, lookMs).pipe(
       takeUntil(abortOf(signal)),
-      exhaustMap(() => this.#wanted()),
-      concatMap((tags) => tags),
+      exhaustMap(() => this.#takeover.wanted().catch(this.#warn('generations could not be read'))),
+      concatMap((tags) => tags ?? []),
       filter((tag) => !running.has(tag)),
       mergeMap((tag) => {
         running.add(tag);
@@ -91,7 +91,7 @@ export class ProjectionRunner implements FoldingProjection {
     );
     const cleaning = timer(cleanMs, cleanMs).pipe(
       takeUntil(abortOf(signal)),
-      exhaustMap(() => this.#clean()),
+      exhaustMap(() => this.#takeover.clean().catch(this.#warn('former generations could not be dropped'))),
     );
     await lastValueFrom(merge(generations, cleaning), { defaultValue: undefined });
   }
@@ -152,24 +152,9 @@ export class ProjectionRunner implements FoldingProjection {
     return { projection: this.name, tag };
   }
 
-  async #clean(): Promise<void> {
-    try {
-      await this.#takeover.clean();
-    } catch (error) {
-      this.#options.logger.warn(
-        { err: error, projection: this.name },
-        'former generations could not be dropped',
-      );
-    }
-  }
-
-  async #wanted(): Promise<string[]> {
-    try {
-      return await this.#takeover.wanted();
-    } catch (error) {
-      this.#options.logger.warn({ err: error, projection: this.name }, 'generations could not be read');
-      return [];
-    }
+  /** For `catch`: logs the error instead of ending the runner. */
+  #warn(message: string): (error: unknown) => void {
+    return (error) => this.#options.logger.warn({ err: error, projection: this.name }, message);
   }
 
   async #runGeneration(tag: string, signal: AbortSignal): Promise<void> {
@@ -193,7 +178,6 @@ export class ProjectionRunner implements FoldingProjection {
       onProgress();
       const following = new GenerationFollower(generation, this.#options, {
         waiting: this.#waiting,
-        isAwaited: () => this.#waiting.value > 0,
         onProgress,
         isActive: () => this.#takeover.isActive(tag),
         isReplaced: async () => {

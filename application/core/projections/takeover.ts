@@ -79,16 +79,10 @@ export class Takeover {
       state = await store.activeGeneration(name);
     }
     this.#active = state.active;
-    if (parseTag(state.active).version > version) return this.#ownFormer();
-    return [state.active, state.building]
-      .filter((tag) => tag !== undefined)
-      .filter((tag) => parseTag(tag).version === version);
-  }
-
-  /** This build's newest generation, for the nodes of this build while a newer build is active (decision 52). */
-  async #ownFormer(): Promise<string[]> {
-    const own = await newestOf(this.#deps.store, this.#projection);
-    return own === undefined ? [] : [own];
+    // While a newer build is active, the nodes of this build fold its newest generation (decision 52).
+    const isFormer = parseTag(state.active).version > version;
+    const tags = isFormer ? [await newestOf(store, this.#projection)] : [state.active, state.building];
+    return tags.filter((tag) => tag !== undefined).filter((tag) => parseTag(tag).version === version);
   }
 
   /**
