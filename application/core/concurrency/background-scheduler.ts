@@ -41,14 +41,6 @@ export interface SchedulerOptions {
   readonly weightOf?: (tenantId: string) => number;
 }
 
-/** A quantum without a limit, for work that the scheduler does not control. */
-const ENDLESS_QUANTUM: Quantum = {
-  isOver: false,
-  next: async () => undefined,
-  begin: () => undefined,
-  end: () => undefined,
-};
-
 /**
  * Schedules the background work of tenants: deficit round robin over time spent, weighted by plan (decisions 37 and
  * 68). A slot becomes free after at most one quantum, and among tenants with equal weights goes first to a tenant
@@ -179,17 +171,18 @@ const GROUP = 32;
 
 /**
  * Runs works in groups, in order. Before a further group, waits for the next quantum if the present one is over.
+ * @param quantum undefined for work that the scheduler does not control
  * @throws the first error of a group, after all works of the group have settled
  */
 export const runInGroups = async (
   works: readonly (() => Promise<unknown>)[],
-  quantum: Quantum = ENDLESS_QUANTUM,
+  quantum?: Quantum,
 ): Promise<void> => {
   for (let from = 0; from < works.length; from += GROUP) {
-    if (from > 0) await quantum.next();
+    if (from > 0) await quantum?.next();
     const group: Promise<readonly PromiseSettledResult<unknown>[]>[] = [];
     for (const work of works.slice(from, from + GROUP)) {
-      const wait = quantum.begin();
+      const wait = quantum?.begin();
       if (wait !== undefined) await wait;
       // A rejection during the next `await wait` would otherwise be unhandled and end the process.
       group.push(Promise.allSettled([work()]));
