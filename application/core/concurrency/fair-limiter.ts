@@ -1,3 +1,5 @@
+import { WithDeps } from '../with-deps.ts';
+
 export interface SlotLimits {
   readonly total: number;
   readonly perTenant: number;
@@ -8,34 +10,27 @@ export interface SlotLimits {
 type Grant = () => void;
 
 /** The waiting queues of one tenant, in the order in which they are served next. */
-interface Waiting {
-  readonly queues: Map<string, Grant[]>;
-}
+type Queues = Map<string, Grant[]>;
 
 /**
  * Limits concurrent calls in total and per tenant. Waiting calls are served round-robin over tenants, and within a
  * tenant over its queues.
  */
-export class FairLimiter {
-  readonly #limits: SlotLimits;
+export class FairLimiter extends WithDeps<SlotLimits> {
   #taken = 0;
   readonly #takenOf = new Map<string, number>();
   /** In the order in which tenants are served next; a served tenant moves to the end. */
-  readonly #waiting = new Map<string, Waiting>();
-
-  constructor(limits: SlotLimits) {
-    this.#limits = limits;
-  }
+  readonly #waiting = new Map<string, Queues>();
 
   /** Resolves when the queue gets a slot, with a function that the caller calls once to give the slot back. */
   take(tenantId: string, queue: string): Promise<() => void> {
     const free = this.tryTake(tenantId);
     if (free !== undefined) return Promise.resolve(free);
     const { promise, resolve } = Promise.withResolvers<() => void>();
-    const waiting = this.#waiting.get(tenantId) ?? { queues: new Map() };
-    this.#waiting.set(tenantId, waiting);
-    const grants = waiting.queues.get(queue) ?? [];
-    waiting.queues.set(queue, grants);
+    const queues: Queues = this.#waiting.get(tenantId) ?? new Map();
+    this.#waiting.set(tenantId, queues);
+    const grants = queues.get(queue) ?? [];
+    queues.set(queue, grants);
     grants.push(() => resolve(() => this.#giveBack(tenantId)));
     this.#serve();
     return promise;
@@ -50,7 +45,7 @@ export class FairLimiter {
 
   /** Whether a slot of the total is free. False while earlier calls of the tenant wait, since they are served first. */
   isFree(tenantId: string): boolean {
-    const { total, perTenant } = this.#limits;
+    const { total, perTenant } = this.deps;
     const isNext = !this.#waiting.has(tenantId) && this.#taken < total;
     return isNext && (this.#takenOf.get(tenantId) ?? 0) < perTenant;
   }
@@ -68,21 +63,21 @@ export class FairLimiter {
     this.#serve();
   }
 
-  #next(most: number): readonly [string, Waiting] | undefined {
+  #next(most: number): readonly [string, Queues] | undefined {
     for (const entry of this.#waiting) if ((this.#takenOf.get(entry[0]) ?? 0) < most) return entry;
     return undefined;
   }
 
   #serve(): void {
     while (this.#waiting.size > 0) {
-      const { total, perTenant, reserved } = this.#limits;
+      const { total, perTenant, reserved } = this.deps;
       const most = this.#taken < total ? perTenant : Math.min(reserved, perTenant);
       const next = this.#next(most);
       if (next === undefined) return;
-      const [tenantId, waiting] = next;
-      const grant = nextOf(waiting.queues);
+      const [tenantId, queues] = next;
+      const grant = nextOf(queues);
       this.#waiting.delete(tenantId);
-      if (waiting.queues.size > 0) this.#waiting.set(tenantId, waiting);
+      if (queues.size > 0) this.#waiting.set(tenantId, queues);
       if (grant === undefined) continue;
       this.#grant(tenantId);
       grant();
@@ -90,7 +85,7 @@ export class FairLimiter {
   }
 }
 
-const nextOf = (queues: Map<string, Grant[]>): Grant | undefined => {
+const nextOf = (queues: Queues): Grant | undefined => {
   const [first] = queues;
   if (first === undefined) return undefined;
   const [queue, grants] = first;

@@ -65,7 +65,7 @@ export class RetryPolicy {
   readonly #clock: Clock;
   readonly #signal: AbortSignal;
   readonly #limitMs: number;
-  readonly #pauseMs: number;
+  readonly #backoff: Backoff;
   #succeededAt: number;
 
   constructor(
@@ -74,7 +74,7 @@ export class RetryPolicy {
   ) {
     this.#clock = options.clock;
     this.#limitMs = options.limitMs;
-    this.#pauseMs = options.pauseMs ?? 50;
+    this.#backoff = { firstMs: options.pauseMs ?? 50, longestMs: LONGEST_PAUSE_MS };
     this.#signal = signal;
     this.#succeededAt = this.#clock.now();
   }
@@ -90,8 +90,7 @@ export class RetryPolicy {
       } catch (error) {
         if (!isTransient(error)) throw error;
         if (this.#clock.now() - this.#succeededAt > this.#limitMs) throw new OutOfReach();
-        const backoff = { firstMs: this.#pauseMs, longestMs: LONGEST_PAUSE_MS };
-        await pause(backoffMs(backoff, tries + 1), this.#signal);
+        await pause(backoffMs(this.#backoff, tries + 1), this.#signal);
       }
     }
   }
@@ -104,7 +103,7 @@ export class RetryPolicy {
       } catch (error) {
         if (!(error instanceof OutOfReach)) throw error;
       }
-      await pause(this.#pauseMs, this.#signal);
+      await pause(this.#backoff.firstMs, this.#signal);
     }
   }
 }
