@@ -31,26 +31,15 @@ export class UsageByPeriod {
   }
 
   #at(at: string) {
-    const next = this.#after(at);
+    const next = this.#cuts.findIndex((each) => each > at);
     const cut = this.#cuts[next - 1];
     // Usage before the first cut, and usage at or after the last cut, is not counted.
-    if (cut === undefined || next === this.#cuts.length) return undefined;
+    if (cut === undefined) return undefined;
     const month = monthStart(at);
     // A period begins at the cut or at the start of the month, whichever is later.
     const [, from = month] = [cut, month].sort();
     const period = this.#periods.get(from) ?? { counts: {}, users: new Set<string>() };
     this.#periods.set(from, period);
     return period;
-  }
-
-  /** Index of the first cut after an instant, by binary search: there may be hundreds of cuts. */
-  #after(at: string): number {
-    let [low, high] = [0, this.#cuts.length];
-    while (low < high) {
-      const middle = (low + high) >> 1;
-      if ((this.#cuts[middle] ?? '') > at) high = middle;
-      else low = middle + 1;
-    }
-    return low;
   }
 }
