@@ -21,8 +21,8 @@ import type { Streams } from '../core/commands/streams.ts';
 import { WithDeps } from '../core/with-deps.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Position } from '../ports/event-store.ts';
-import { specsOf } from './workflow-uses.ts';
-import type { PublishedWorkflow, Workflows } from './workflows.ts';
+import { type PublishedWorkflow, specsOf } from './workflow-uses.ts';
+import type { Workflows } from './workflows.ts';
 
 /** The user, extension or API token that moves a job, for guards and roles. */
 export type JobActor = Surroundings['actor'];

@@ -5,6 +5,7 @@ import {
   isLive,
   type Lifetime,
   type Links,
+  type LinkTarget,
   linkStream,
   revokeLink,
 } from '../../domain/workflow/link.ts';
@@ -17,16 +18,6 @@ import type { Directory } from '../identity/directory.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Position } from '../ports/event-store.ts';
 import type { Jobs } from './jobs.ts';
-
-/** The target of a token. */
-export interface LinkTarget {
-  readonly tenant_id: string;
-  readonly link_id: string;
-  readonly job_id: string;
-  readonly entity_id: string;
-  readonly page_slug: string;
-  readonly expires_at: string;
-}
 
 /** 32 bytes in base64url. */
 const TOKEN = /^[A-Za-z0-9_-]{43}$/;

@@ -3,6 +3,7 @@ import type { Field } from '../../domain/entities/fields.ts';
 import type { JobStart } from '../../domain/entities/record.ts';
 import { constraintViolated } from '../../domain/entities/record-values.ts';
 import type { FieldSpecs } from '../../domain/expressions/tree.ts';
+import type { DefinitionChecks, Machine } from '../../domain/workflow/machine.ts';
 import {
   ANNOUNCED_MS,
   type Announcement,
@@ -16,18 +17,22 @@ import { timeSlices } from '../core/concurrency/time-slices.ts';
 import type { Cause } from '../core/events/event-codec.ts';
 import { WithDeps } from '../core/with-deps.ts';
 
+/** A published version, ready to run. */
+export interface PublishedWorkflow {
+  /** From 1 on. */
+  readonly version: number;
+  /** Key of the initial state of jobs. */
+  readonly initial: string;
+  readonly machine: Machine;
+  /** Issues with an entity of these fields, by transition; `path` is a path in the definition. */
+  readonly checkAgainst: DefinitionChecks['unfitFor'];
+}
+
 /** The published workflow of a name, as stored now; undefined if there is none. */
 export type PublishedWorkflows = (
   tenantId: string,
   name: string,
-) => Promise<
-  | {
-      readonly version: number;
-      readonly initial: string;
-      readonly checkAgainst: (fields: FieldSpecs) => Iterable<readonly FieldIssue[]>;
-    }
-  | undefined
->;
+) => Promise<Omit<PublishedWorkflow, 'machine'> | undefined>;
 
 /** The start of a job in a workflow's newest version; undefined when no version is published. */
 export const newJob = async (

@@ -2,7 +2,7 @@ import { DomainError, existing, type FieldIssue } from '../../domain/core/errors
 import { schemaStream } from '../../domain/entities/schema.ts';
 import type { FieldSpecs } from '../../domain/expressions/tree.ts';
 import type { Definition } from '../../domain/workflow/definition.ts';
-import { checksOf, type DefinitionChecks, type Machine, machineOf } from '../../domain/workflow/machine.ts';
+import { checksOf, machineOf } from '../../domain/workflow/machine.ts';
 import {
   createWorkflow,
   type ExistingWorkflow,
@@ -25,18 +25,7 @@ import { pause } from '../core/runtime/timers.ts';
 import { WithDeps } from '../core/with-deps.ts';
 import type { EventStore } from '../ports/event-store.ts';
 import { MEMORY } from '../ports/memory.ts';
-import { specsOf } from './workflow-uses.ts';
-
-/** A published version, ready to run. */
-export interface PublishedWorkflow {
-  /** From 1 on. */
-  readonly version: number;
-  /** Key of the initial state of jobs. */
-  readonly initial: string;
-  readonly machine: Machine;
-  /** Issues with an entity of these fields, by transition; `path` is a path in the definition. */
-  readonly checkAgainst: DefinitionChecks['unfitFor'];
-}
+import { type PublishedWorkflow, specsOf } from './workflow-uses.ts';
 
 /** Names of the entities whose records use a workflow, up to the present end of the log. */
 type EntitiesUsing = (tenantId: string, workflow: string) => Promise<readonly string[]>;

@@ -30,6 +30,11 @@ export const PublicLinkRevoked = defineEvent(
 export const linkEvents = [PublicLinkCreated, PublicLinkRevoked] as const;
 export type LinkEvent = EventOf<(typeof linkEvents)[number]>;
 
+/** The target of a token. */
+export type LinkTarget = Readonly<Omit<z.output<typeof PublicLinkCreated.schema>, 'token_hash'>> & {
+  readonly tenant_id: string;
+};
+
 // State
 
 export interface Link {

@@ -1,6 +1,6 @@
 import { collection, platformCollection } from '../../domain/core/collection.ts';
 import { iso, projection } from '../../domain/core/projection.ts';
-import type { LinkEvent } from '../../domain/workflow/link.ts';
+import type { LinkEvent, LinkTarget } from '../../domain/workflow/link.ts';
 
 /** Public links of jobs, and the tenant of each token (decisions, section 6, Public link). */
 
@@ -14,18 +14,9 @@ interface LinkDoc {
   readonly created_by: { readonly kind: string; readonly id: string };
 }
 
-/** Stored under the platform with the token's hash as id, and removed when the link is revoked. */
-interface LinkTokenDoc {
-  readonly tenant_id: string;
-  readonly link_id: string;
-  readonly job_id: string;
-  readonly entity_id: string;
-  readonly page_slug: string;
-  readonly expires_at: string;
-}
-
 const links = collection<LinkDoc>('links');
-const tokens = platformCollection<LinkTokenDoc>('link_tokens');
+/** Stored under the platform with the token's hash as id, and removed when the link is revoked. */
+const tokens = platformCollection<LinkTarget>('link_tokens');
 
 export const linksProjection = projection<LinkEvent>({
   name: 'links',

@@ -1,8 +1,9 @@
 import { expect } from 'chai';
-import { type LinkTarget, PublicLinks } from '../../../application/workflow/public-links.ts';
+import { PublicLinks } from '../../../application/workflow/public-links.ts';
 import { DomainError } from '../../../domain/core/errors.ts';
 import { type RecordEvent, recordStream } from '../../../domain/entities/record.ts';
 import { type TenantEvent, tenantStream } from '../../../domain/tenancy/tenant.ts';
+import type { LinkTarget } from '../../../domain/workflow/link.ts';
 import { INVOICES } from '../../domain/workflow/samples.ts';
 import { causeOf } from '../../support/book.ts';
 import { testClock } from '../../support/fakes.ts';
