@@ -84,21 +84,10 @@ const constrained = (field: Field, value: JsonValue): Fit | undefined => {
       ? refused('max_length', `The text must have at most ${most} characters.`)
       : undefined;
   }
-  const order = ordering(type, value);
-  if (order === undefined) return undefined;
+  if (type !== 'integer' && type !== 'decimal') return undefined;
+  const order = (bound: string | number): number => compareDecimals(String(value), String(bound));
   if (min !== undefined && order(min) < 0) return refused('min', `This must be at least ${min}.`);
   if (max !== undefined && order(max) > 0) return refused('max', `This must be at most ${max}.`);
-  return undefined;
-};
-
-const ordering = (
-  type: Field['type'],
-  value: JsonValue,
-): ((bound: string | number) => number) | undefined => {
-  if (type === 'integer' && typeof value === 'number') return (bound) => value - Number(bound);
-  if (type === 'decimal' && typeof value === 'string') {
-    return (bound) => compareDecimals(value, String(bound));
-  }
   return undefined;
 };
 

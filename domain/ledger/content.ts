@@ -60,13 +60,10 @@ export interface GivenLine {
   readonly currency?: string | undefined;
 }
 
-export interface Totals {
-  readonly debit: number;
-  readonly credit: number;
-}
+type Sides = Pick<Line, 'debit' | 'credit'>;
 
 /** Exact for lines that {@link checkedLines} accepts. */
-export const totalsOf = (lines: readonly Pick<Line, 'debit' | 'credit'>[]): Totals => ({
+export const totalsOf = (lines: readonly Sides[]): Sides => ({
   debit: lines.reduce((sum, each) => sum + each.debit, 0),
   credit: lines.reduce((sum, each) => sum + each.credit, 0),
 });
