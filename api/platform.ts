@@ -169,7 +169,8 @@ export const startPlatform = async (options: PlatformOptions): Promise<Platform>
 
   let started = false;
   const freshness = new Freshness({ feed, readModels });
-  const workerWatch = config.ROLE === 'api' ? new WorkerWatch(projections, stores.reads) : undefined;
+  const workerWatch =
+    config.ROLE === 'api' ? new WorkerWatch({ projections, store: stores.reads }) : undefined;
   if (workerWatch !== undefined) readModels.failWhile(() => workerWatch.areWorkersMissing);
   const hasStarted = (): boolean => started;
   const catchUp =

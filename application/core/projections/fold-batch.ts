@@ -4,6 +4,7 @@ import type { DocKey, DocWrite, JsonObject, StoredDoc } from '../../ports/read-s
 import type { LoggedEvent } from '../events/event-codec.ts';
 import type { BoundedCache } from '../memory/bounded-cache.ts';
 import type { RecentValues } from '../memory/recent-values.ts';
+import { WithDeps } from '../with-deps.ts';
 
 /** A document in memory, and the position of the last event folded into it. */
 export interface CachedDocument {
@@ -35,18 +36,14 @@ interface Step {
  * The documents that one batch of events changes, from planning to storing. Holds its own references to the documents,
  * so that evictions from the cache do not affect a running batch.
  */
-export class FoldBatch {
-  readonly #cache: BoundedCache<CachedDocument>;
-  readonly #recent: RecentValues<true>;
+export class FoldBatch extends WithDeps<{
+  readonly cache: BoundedCache<CachedDocument>;
+  /** Keys of documents that earlier batches read and did not cache. */
+  readonly recent: RecentValues<true>;
+}> {
   readonly #seen = new Map<string, BatchDocument>();
   readonly #missing: BatchDocument[] = [];
   readonly #steps: Step[] = [];
-
-  /** @param recent keys of documents that earlier batches read and did not cache */
-  constructor(cache: BoundedCache<CachedDocument>, recent: RecentValues<true>) {
-    this.#cache = cache;
-    this.#recent = recent;
-  }
 
   /** @param index of the event in the batch, reported when it cannot be folded */
   plan(event: LoggedEvent, index: number, touches: readonly Touch[]): void {
@@ -64,8 +61,8 @@ export class FoldBatch {
       seen.value = found.value;
       seen.position = found.position;
       seen.stored = found;
-      if (this.#recent.delete(seen.key)) seen.isKept = true;
-      else this.#recent.set(seen.key, true);
+      if (this.deps.recent.delete(seen.key)) seen.isKept = true;
+      else this.deps.recent.set(seen.key, true);
     }
   }
 
@@ -99,9 +96,9 @@ export class FoldBatch {
    */
   keep(): void {
     for (const { isKept, key, value, position } of this.#seen.values()) {
-      if (isKept) this.#cache.set(key, { value, position });
+      if (isKept) this.deps.cache.set(key, { value, position });
     }
-    this.#cache.trim();
+    this.deps.cache.trim();
   }
 
   #documentOf(touch: Touch, event: LoggedEvent): BatchDocument {
@@ -112,7 +109,7 @@ export class FoldBatch {
       known.isKept = true;
       return known;
     }
-    const held = this.#cache.get(key);
+    const held = this.deps.cache.get(key);
     const seen: BatchDocument = {
       key,
       doc: { collection: touch.collection, tenant, id: touch.id },

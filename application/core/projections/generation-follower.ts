@@ -22,6 +22,7 @@ import {
   takeWhile,
 } from '../rxjs.ts';
 import type { EventBatch, LogFollower } from '../subscriptions/log-follower.ts';
+import { WithDeps } from '../with-deps.ts';
 import type { Generation } from './generation.ts';
 import type { WaitingReaders } from './waiting-readers.ts';
 
@@ -39,7 +40,7 @@ export interface GenerationFollowerDeps {
 }
 
 /** Facts and callbacks that the runner gives to a generation's follower. */
-export interface Watch {
+interface Watch {
   /** Number of readers that wait for this projection. */
   readonly waiting: BehaviorSubject<number>;
   /** Called after each stored batch, and when the checkpoint moves without a batch. */
@@ -56,21 +57,14 @@ const BATCH = 1000;
 const AWAITED_BATCH = 100;
 
 /** Folds the log into one generation, batch by batch, until aborted or replaced. */
-export class GenerationFollower {
-  readonly #generation: Generation;
-  readonly #deps: GenerationFollowerDeps;
-  readonly #watch: Watch;
+export class GenerationFollower extends WithDeps<
+  GenerationFollowerDeps & Watch & { readonly generation: Generation }
+> {
   #isReplaced = false;
 
-  constructor(generation: Generation, deps: GenerationFollowerDeps, watch: Watch) {
-    this.#generation = generation;
-    this.#deps = deps;
-    this.#watch = watch;
-  }
-
   async run(signal: AbortSignal): Promise<void> {
-    const { follower, saveMs = SAVE_MS } = this.#deps;
-    const { projection, checkpoint } = this.#generation;
+    const { follower, saveMs = SAVE_MS } = this.deps;
+    const { projection, checkpoint } = this.deps.generation;
     const passed = new Subject<void>();
     const saving = passed
       .pipe(
@@ -81,7 +75,7 @@ export class GenerationFollower {
     const filtered = { types: [...projection.types, ProjectionRetryRequested.type] };
     const onPassed = (position: Position): boolean => {
       // Other generations need a batch at each end of the log, to check whether they take over or are replaced.
-      if (!this.#watch.isActive()) return false;
+      if (!this.deps.isActive()) return false;
       this.#advance(position);
       passed.next();
       return true;
@@ -106,7 +100,7 @@ export class GenerationFollower {
    */
   #saved(): Observable<void> {
     const save = async (): Promise<void> => {
-      if (!this.#generation.isStored) await this.#generation.save();
+      if (!this.deps.generation.isStored) await this.deps.generation.save();
     };
     return defer(save).pipe(retry(retried(STORE_AWAY)));
   }
@@ -116,45 +110,45 @@ export class GenerationFollower {
     if (matched) {
       await this.#apply(batch);
       await this.#retryRequested(batch.events);
-      this.#watch.onProgress();
+      this.deps.onProgress();
     } else this.#advance(batch.position);
     this.#reportLag(batch);
     if (!batch.caughtUp) return;
-    this.#isReplaced = await this.#watch.isReplaced();
+    this.#isReplaced = await this.deps.isReplaced();
     if (matched && !this.#isReplaced) await this.#linger(signal);
   }
 
   /** Moves the checkpoint in memory when there are no events to fold; it is stored later. */
   #advance(position: Position): void {
-    this.#generation.checkpoint = position;
-    this.#watch.onProgress();
+    this.deps.generation.checkpoint = position;
+    this.deps.onProgress();
   }
 
   /** Folds in small parts while readers wait. */
   async #apply({ events, position }: EventBatch): Promise<void> {
     let from = 0;
     while (
-      (this.#watch.waiting.value > 0 || this.#deps.waitingReaders.isOn) &&
+      (this.deps.waiting.value > 0 || this.deps.waitingReaders.isOn) &&
       events.length - from > AWAITED_BATCH
     ) {
       const part = events.slice(from, from + AWAITED_BATCH);
       const last = part.at(-1);
       if (last === undefined) break;
-      await this.#generation.apply(part, last.position);
-      this.#watch.onProgress();
+      await this.deps.generation.apply(part, last.position);
+      this.deps.onProgress();
       from += AWAITED_BATCH;
       // Yields, so that progress is delivered and new waiting readers are counted.
       await nextTick();
     }
-    await this.#generation.apply(from === 0 ? events : events.slice(from), position);
+    await this.deps.generation.apply(from === 0 ? events : events.slice(from), position);
   }
 
   async #retryRequested(events: readonly StoredEvent[]): Promise<void> {
     for (const stored of events) {
       if (stored.type !== ProjectionRetryRequested.type) continue;
-      const request = ProjectionRetryRequested.schema.parse(this.#deps.codec.decode(stored).data);
-      if (request.projection === this.#generation.projection.name) {
-        await this.#generation.retry(request.tenant_id);
+      const request = ProjectionRetryRequested.schema.parse(this.deps.codec.decode(stored).data);
+      if (request.projection === this.deps.generation.projection.name) {
+        await this.deps.generation.retry(request.tenant_id);
       }
     }
   }
@@ -162,13 +156,13 @@ export class GenerationFollower {
   #reportLag({ events, caughtUp }: EventBatch): void {
     const last = events.at(-1);
     const at = last === undefined ? undefined : occurredAt(last);
-    const behind = caughtUp || at === undefined ? 0 : this.#deps.clock.now() - at;
-    this.#deps.metrics.projectionLag(this.#generation.projection.name, behind / 1000);
+    const behind = caughtUp || at === undefined ? 0 : this.deps.clock.now() - at;
+    this.deps.metrics.projectionLag(this.deps.generation.projection.name, behind / 1000);
   }
 
   /** Waits until `lingerMs` have passed, a reader waits, or `signal` aborts. */
   async #linger(signal: AbortSignal): Promise<void> {
-    const awaited = this.#watch.waiting.pipe(filter((readers) => readers > 0));
-    await firstValueFrom(merge(timer(this.#deps.lingerMs), awaited, abortOf(signal)));
+    const awaited = this.deps.waiting.pipe(filter((readers) => readers > 0));
+    await firstValueFrom(merge(timer(this.deps.lingerMs), awaited, abortOf(signal)));
   }
 }

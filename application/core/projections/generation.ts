@@ -9,7 +9,7 @@ import { type GenerationId, leaseNameOf, type ParkedTenant, type ReadStore } fro
 import type { Span } from '../../ports/tracing.ts';
 import type { EventCodec } from '../events/event-codec.ts';
 import { occurredAt, traceparentOf } from '../events/occurred-at.ts';
-import { parseStreamName, tenantPrefix } from '../events/stream-name.ts';
+import { ownerOf, parseStreamName, tenantPrefix } from '../events/stream-name.ts';
 import { BoundedCache, CacheBudget } from '../memory/bounded-cache.ts';
 import { RecentValues } from '../memory/recent-values.ts';
 import { monotonic } from '../runtime/timers.ts';
@@ -197,11 +197,12 @@ export class Generation extends WithDeps<GenerationDeps> {
     events: readonly StoredEvent[],
     retried?: string,
   ): Promise<{ batch: FoldBatch; poison: Poison | undefined }> {
-    const batch = new FoldBatch(this.#cache, this.#recent);
+    const batch = new FoldBatch({ cache: this.#cache, recent: this.#recent });
     let poison: Poison | undefined;
     for (const [index, stored] of events.entries()) {
       if (!this.#types.has(stored.type)) continue;
-      if (this.#parked.size > 0 && this.#isLeftOut(stored, retried)) continue;
+      const tenantId = ownerOf(stored.stream);
+      if (tenantId !== retried && this.#parked.has(tenantId)) continue;
       try {
         const event = this.deps.codec.decode(stored);
         batch.plan(event, index, this.projection.fold(event));
@@ -215,11 +216,6 @@ export class Generation extends WithDeps<GenerationDeps> {
     const event = failed === undefined ? undefined : events[failed.index];
     if (failed !== undefined && event !== undefined) poison = { ...failed, event };
     return { batch, poison };
-  }
-
-  #isLeftOut(stored: StoredEvent, retried: string | undefined): boolean {
-    const { tenantId } = parseStreamName(stored.stream);
-    return tenantId !== retried && this.#parked.has(tenantId);
   }
 
   async #park(event: StoredEvent, error: unknown, attempts: number): Promise<void> {

@@ -69,7 +69,7 @@ export class ProjectionRunner implements FoldingProjection {
   constructor(projection: Projection, options: RunnerOptions) {
     this.projection = projection;
     this.#options = options;
-    this.#takeover = new Takeover(projection, options);
+    this.#takeover = new Takeover({ ...options, projection });
   }
 
   get name(): string {
@@ -176,7 +176,9 @@ export class ProjectionRunner implements FoldingProjection {
       }
       this.#generations.set(tag, generation);
       onProgress();
-      const following = new GenerationFollower(generation, this.#options, {
+      const following = new GenerationFollower({
+        ...this.#options,
+        generation,
         waiting: this.#waiting,
         onProgress,
         isActive: () => this.#takeover.isActive(tag),

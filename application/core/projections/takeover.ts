@@ -3,6 +3,7 @@ import type { Projection } from '../../../domain/core/projection.ts';
 import type { Logger } from '../../ports/logger.ts';
 import { type GenerationId, leaseNameOf, type ReadStore } from '../../ports/read-store.ts';
 import { monotonic, pause } from '../runtime/timers.ts';
+import { WithDeps } from '../with-deps.ts';
 
 /** The tag of a generation: the projection's version, and a number for rebuilds of the same version. */
 export const tagOf = (version: number, rebuild = 0): string =>
@@ -46,9 +47,7 @@ const RETIREMENT_MS = 10_000;
 const FORMER_MS = 600_000;
 
 /** Decides which generations of a projection are folded, which one is active, and when a replaced one is dropped. */
-export class Takeover {
-  readonly #projection: Projection;
-  readonly #deps: TakeoverDeps;
+export class Takeover extends WithDeps<TakeoverDeps & { readonly projection: Projection }> {
   /** The active generation, as last read. */
   #active: string | undefined;
   /** Tag of the generation that was last found to be in the current storage format. */
@@ -56,15 +55,10 @@ export class Takeover {
   /** By tag of a replaced generation: when (ms) it was first seen without a process that folds it. */
   readonly #unusedSince = new Map<string, number>();
 
-  constructor(projection: Projection, deps: TakeoverDeps) {
-    this.#projection = projection;
-    this.#deps = deps;
-  }
-
   /** Tags of generations that this build can fold: those of its own version. */
   async wanted(): Promise<string[]> {
-    const { store } = this.#deps;
-    const { name, version } = this.#projection;
+    const { store } = this.deps;
+    const { name, version } = this.deps.projection;
     let state = await store.activeGeneration(name);
     if (state.active === undefined) {
       // The first generation is active from the start.
@@ -81,7 +75,7 @@ export class Takeover {
     this.#active = state.active;
     // While a newer build is active, the nodes of this build fold its newest generation (decision 52).
     const isFormer = parseTag(state.active).version > version;
-    const tags = isFormer ? [await newestOf(store, this.#projection)] : [state.active, state.building];
+    const tags = isFormer ? [await newestOf(store, this.deps.projection)] : [state.active, state.building];
     return tags.filter((tag) => tag !== undefined).filter((tag) => parseTag(tag).version === version);
   }
 
@@ -90,8 +84,8 @@ export class Takeover {
    * @throws `conflict` on a node of an older build
    */
   async rebuild(): Promise<string> {
-    const { store } = this.#deps;
-    const { name, version } = this.#projection;
+    const { store } = this.deps;
+    const { name, version } = this.deps.projection;
     const state = await store.activeGeneration(name);
     if (state.building !== undefined) return state.building;
     const active = parseTag(state.active);
@@ -117,8 +111,8 @@ export class Takeover {
    */
   async caughtUp(tag: string): Promise<{ state: 'active' | 'replaced'; former?: string | undefined }> {
     if (this.isActive(tag)) return { state: 'active' };
-    const { store, logger } = this.#deps;
-    const { name } = this.#projection;
+    const { store, logger } = this.deps;
+    const { name } = this.deps.projection;
     const { active, building } = await store.activeGeneration(name);
     this.#active = active;
     if (building !== tag) {
@@ -135,24 +129,24 @@ export class Takeover {
 
   /** Whether a generation of this version is stored in an older form. */
   async #isOutdated(tag: string): Promise<boolean> {
-    const { name: projection, version } = this.#projection;
+    const { name: projection, version } = this.deps.projection;
     if (this.#current === tag || parseTag(tag).version !== version) return false;
-    const { isOutdated = false } = await this.#deps.store.state({ projection, tag });
+    const { isOutdated = false } = await this.deps.store.state({ projection, tag });
     if (!isOutdated) this.#current = tag;
     return isOutdated;
   }
 
   /** Drops a replaced generation after `retirementMs`, unless another node still folds it; that node drops it later. */
   async retire(generation: GenerationId, signal: AbortSignal): Promise<void> {
-    const { retirementMs = RETIREMENT_MS } = this.#deps;
+    const { retirementMs = RETIREMENT_MS } = this.deps;
     await pause(retirementMs, signal);
     if (!signal.aborted) await this.#drop(generation);
   }
 
   /** Drops former generations that no process has folded for `formerMs`, also those that an ended process left. */
   async clean(): Promise<void> {
-    const { store, formerMs = FORMER_MS } = this.#deps;
-    const { name: projection, version } = this.#projection;
+    const { store, formerMs = FORMER_MS } = this.deps;
+    const { name: projection, version } = this.deps.projection;
     const { active, building } = await store.activeGeneration(projection);
     // An older build must not drop generations: only the build of the active generation does.
     if (parseTag(active).version !== version) return;
@@ -172,7 +166,7 @@ export class Takeover {
   }
 
   async #drop(generation: GenerationId): Promise<void> {
-    const { store, owner, ttlMs, logger } = this.#deps;
+    const { store, owner, ttlMs, logger } = this.deps;
     try {
       const lease = await store.acquireLease(leaseNameOf(generation), owner, ttlMs);
       if (lease === undefined) return;

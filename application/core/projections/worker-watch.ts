@@ -1,27 +1,20 @@
 import type { Projection } from '../../../domain/core/projection.ts';
 import { leaseNameOf, type ReadStore } from '../../ports/read-store.ts';
 import { clearInterval, monotonic, setInterval, type Timer } from '../runtime/timers.ts';
+import { WithDeps } from '../with-deps.ts';
 
 const SAMPLE_MS = 1000;
 /** How long (ms) workers may be unseen before they count as missing; longer than a restart or a takeover. */
 const MISSING_MS = 5000;
 
 /** Checks, in a process that does not fold read models, whether any other process does. */
-export class WorkerWatch {
-  readonly #names: readonly string[];
-  readonly #store: Pick<ReadStore, 'activeGeneration' | 'isLeaseHeld'>;
-  readonly #timer: Timer;
+export class WorkerWatch extends WithDeps<{
+  readonly projections: readonly Pick<Projection, 'name'>[];
+  readonly store: Pick<ReadStore, 'activeGeneration' | 'isLeaseHeld'>;
+}> {
+  readonly #timer: Timer = setInterval(() => void this.sample(), SAMPLE_MS).unref();
   #lastSeen = monotonic();
   #sampling = false;
-
-  constructor(
-    projections: readonly Pick<Projection, 'name'>[],
-    store: Pick<ReadStore, 'activeGeneration' | 'isLeaseHeld'>,
-  ) {
-    this.#names = projections.map(({ name }) => name);
-    this.#store = store;
-    this.#timer = setInterval(() => void this.sample(), SAMPLE_MS).unref();
-  }
 
   /** True when no process has folded read models for some seconds. */
   get areWorkersMissing(): boolean {
@@ -47,11 +40,11 @@ export class WorkerWatch {
   }
 
   async #isAnyHeld(): Promise<boolean> {
-    for (const projection of this.#names) {
-      const { active, building } = await this.#store.activeGeneration(projection);
+    const { projections, store } = this.deps;
+    for (const { name: projection } of projections) {
+      const { active, building } = await store.activeGeneration(projection);
       for (const tag of [active, building]) {
-        if (tag !== undefined && (await this.#store.isLeaseHeld(leaseNameOf({ projection, tag }))))
-          return true;
+        if (tag !== undefined && (await store.isLeaseHeld(leaseNameOf({ projection, tag })))) return true;
       }
     }
     return false;
