@@ -33,16 +33,13 @@ export const continueSpan = (
 ): Span | undefined => (parent === undefined ? undefined : startSpan(name, kind, parent, attributes));
 
 /** Ends a span when `work` settles; marks the span as failed when `work` rejects. */
-export const during = <T>(span: Span | undefined, work: Promise<T>): Promise<T> =>
-  span === undefined ? work : ended(span, work);
-
-const ended = async <T>(span: Span, work: Promise<T>): Promise<T> => {
+export const during = async <T>(span: Span | undefined, work: Promise<T>): Promise<T> => {
   try {
     const result = await work;
-    span.end();
+    span?.end();
     return result;
   } catch (error) {
-    span.end({}, error);
+    span?.end({}, error);
     throw error;
   }
 };
