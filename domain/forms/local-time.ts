@@ -4,26 +4,15 @@ import { instantKey, instantOf } from '../expressions/times.ts';
 
 const LOCAL = /^(\d{4}-\d{2}-\d{2})[T ](\d{2}:\d{2})(?::(\d{2}(?:\.\d{1,3})?))?$/;
 
+/** The end of a time with its offset from UTC, such as `GMT-05:50:36` or `GMT`. */
+const OFFSET = /GMT(?:([+-])(\d{2}):(\d{2})(?::(\d{2}))?)?$/;
+
 /** Offset of a time zone from UTC at an instant, in ms. */
 const offsetAt = (ms: number, timeZone: string): number => {
-  const parts = new Intl.DateTimeFormat('en-US', {
-    timeZone,
-    calendar: 'gregory',
-    hourCycle: 'h23',
-    era: 'short',
-    year: 'numeric',
-    month: 'numeric',
-    day: 'numeric',
-    hour: 'numeric',
-    minute: 'numeric',
-    second: 'numeric',
-  }).formatToParts(ms);
-  const part = (type: string): string => parts.find((each) => each.type === type)?.value ?? '0';
-  const year = part('era') === 'BC' ? 1 - Number(part('year')) : Number(part('year'));
-  const wall = new Date(0);
-  wall.setUTCFullYear(year, Number(part('month')) - 1, Number(part('day')));
-  wall.setUTCHours(Number(part('hour')), Number(part('minute')), Number(part('second')));
-  return wall.getTime() - Math.floor(ms / 1000) * 1000;
+  const text = new Intl.DateTimeFormat('en-US', { timeZone, timeZoneName: 'longOffset' }).format(ms);
+  const [, sign, hours = 0, minutes = 0, seconds = 0] = OFFSET.exec(text) ?? [];
+  const offset = (Number(hours) * 3600 + Number(minutes) * 60 + Number(seconds)) * 1000;
+  return sign === '-' ? -offset : offset;
 };
 
 /**
