@@ -15,6 +15,7 @@ import {
   type FormChange,
   type FormDefinition,
   type FormEvent,
+  type FormField,
   formStream,
   isForm,
   publishForm,
@@ -31,16 +32,9 @@ import type { Position } from '../ports/event-store.ts';
 import type { FormSlugs } from './form-slugs.ts';
 
 /** A field as given by the caller; the default label is the label of the entity's field. */
-interface GivenField {
-  readonly field_key: string;
-  readonly label?: string | undefined;
-  readonly required: boolean;
-}
+type GivenField = Omit<FormField, 'label'> & { readonly label?: string | undefined };
 
-export interface GivenForm {
-  readonly slug: string;
-  readonly title: string;
-  readonly entityName: string;
+export interface GivenForm extends Omit<FormDefinition, 'fields'> {
   readonly fields: readonly GivenField[];
 }
 type GivenChange = Changes<GivenForm>;

@@ -26,8 +26,10 @@ const isFillable = (type: Field['type']): type is FillableType => FILLABLE.some(
 /** Whether a value is required and has no default. */
 const isDemanded = ({ required, default: fallback }: Field): boolean => required && fallback === undefined;
 
+type Keyed = Pick<FormField, 'field_key'>;
+
 /** An issue for each duplicate field key. */
-export const duplicates = (fields: readonly { readonly field_key: string }[]): FieldIssue[] => {
+export const duplicates = (fields: readonly Keyed[]): FieldIssue[] => {
   const seen = new Set<string>();
   return fields.flatMap(({ field_key: key }, index) => {
     if (!seen.has(key)) {
@@ -40,10 +42,7 @@ export const duplicates = (fields: readonly { readonly field_key: string }[]): F
 };
 
 /** Issues of fields that the entity lacks, or that a public form cannot offer. */
-export const misplaced = (
-  fields: readonly { readonly field_key: string }[],
-  entity: readonly Field[],
-): FieldIssue[] => {
+export const misplaced = (fields: readonly Keyed[], entity: readonly Field[]): FieldIssue[] => {
   const byKey = new Map(entity.map((field) => [field.key, field]));
   return fields.flatMap(({ field_key: key }, index) => {
     const path = `fields.${index}.field_key`;
@@ -57,10 +56,7 @@ export const misplaced = (
 };
 
 /** Issues of required fields that the form lacks. */
-export const lacking = (
-  fields: readonly { readonly field_key: string }[],
-  entity: readonly Field[],
-): FieldIssue[] => {
+export const lacking = (fields: readonly Keyed[], entity: readonly Field[]): FieldIssue[] => {
   const has = new Set(fields.map(({ field_key }) => field_key));
   return entity
     .filter((field) => isDemanded(field) && !has.has(field.key))
