@@ -1,8 +1,7 @@
 import { DomainError } from '../../domain/core/errors.ts';
 import { entryStream, isPosted, isVacant } from '../../domain/ledger/entry.ts';
 import {
-  type FailureState,
-  type PostingFailureEvent,
+  type PostingFailure,
   postingFailureStream,
   reasonOf,
   recordFailure,
@@ -51,10 +50,7 @@ interface Options {
 }
 
 /** Why a rule could not be applied. */
-export interface Refusal {
-  readonly code: string;
-  readonly message: string;
-}
+type Refusal = Pick<PostingFailure, 'code' | 'message'>;
 
 /** Applies posting rules to events (decisions, section 9, Posting rule). */
 export class RuleRunner extends WithDeps<{
@@ -98,9 +94,7 @@ export class RuleRunner extends WithDeps<{
     if (await this.#isResolved(application)) return;
     const refusal = await this.apply(application, context, { slot });
     if (refusal === undefined) {
-      if (await this.#hasFailed(application)) {
-        await this.#failure(application).execute(context, resolved(application));
-      }
+      if (await this.#hasFailed(application)) await this.#resolve(application, context);
       return;
     }
     const { rule, event, source } = application;
@@ -115,9 +109,12 @@ export class RuleRunner extends WithDeps<{
       }),
     );
     // Another process may have made the entry meanwhile, so each process checks after it has recorded a failure.
-    if (await this.#isRecorded(application)) {
-      await this.#failure(application).execute(context, resolved(application));
-    }
+    if (await this.#isRecorded(application)) await this.#resolve(application, context);
+  }
+
+  async #resolve(application: RuleApplication, context: RequestContext): Promise<void> {
+    const entryId = entryIdOf(application);
+    await this.#failure(application).execute(context, (state) => resolveFailure(state, entryId));
   }
 
   async #apply(
@@ -165,8 +162,3 @@ export class RuleRunner extends WithDeps<{
     return this.deps.streams.of(postingFailureStream, tenantId, failureIdOf(application));
   }
 }
-
-const resolved =
-  (application: RuleApplication) =>
-  (state: FailureState): readonly PostingFailureEvent[] =>
-    resolveFailure(state, entryIdOf(application));

@@ -100,9 +100,8 @@ export const recordFailure = (
   given: Pick<PostingFailure, 'id' | 'ruleId' | 'eventId' | 'kind' | 'source' | 'code' | 'message'>,
 ): readonly PostingFailureEvent[] => {
   if (failure !== undefined) return [];
-  const { id, ruleId, eventId, kind, source, code, message } = given;
-  const which = { failure_id: id, rule_id: ruleId, event_id: eventId };
-  return decided(PostingRuleFailed, { ...which, source_kind: kind, source, code, message });
+  const { kind, source, code, message } = given;
+  return decided(PostingRuleFailed, { ...named(given), source_kind: kind, source, code, message });
 };
 
 /** No events when the failure is already resolved. @throws `not_found` */
@@ -124,7 +123,7 @@ export const resolveFailure = (
     ? []
     : decided(PostingFailureResolved, { ...named(failure), entry_id: entryId });
 
-const named = ({ id, ruleId, eventId }: PostingFailure) => ({
+const named = ({ id, ruleId, eventId }: Pick<PostingFailure, 'id' | 'ruleId' | 'eventId'>) => ({
   failure_id: id,
   rule_id: ruleId,
   event_id: eventId,
