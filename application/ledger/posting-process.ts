@@ -229,9 +229,13 @@ export class PostingProcess extends WithDeps<{
     startedAt: number,
     cause: Cause,
   ): { readonly answer: Promise<Answer>; readonly closed: Promise<void> } {
-    const { name } = this.deps.streams.of(entryStream, tenantId, state.id);
+    const { id, attempt } = state;
+    const { name } = this.deps.streams.of(entryStream, tenantId, id);
     const answer = this.#answer(tenantId, state, startedAt, cause);
-    const closed = answer.then((given) => this.#close(tenantId, state, given, cause));
+    // Step 3: closes the entry's stream with the answer.
+    const closed = answer.then(({ event }) =>
+      this.#step(tenantId, id, attempt.id, cause, (now) => closePosting(now, attempt.id, event)),
+    );
     this.#completing.set(name, closed);
     const ended = (): void => {
       if (this.#completing.get(name) === closed) this.#completing.delete(name);
@@ -252,11 +256,6 @@ export class PostingProcess extends WithDeps<{
       );
     }
     return this.deps.journal.answer(tenantId, command, cause);
-  }
-
-  /** Step 3: closes the entry's stream with the answer. */
-  #close(tenantId: string, { id, attempt }: OpenAttempt, answer: Answer, cause: Cause): Promise<void> {
-    return this.#step(tenantId, id, attempt.id, cause, (now) => closePosting(now, attempt.id, answer.event));
   }
 
   /** The causation of later steps is the attempt, so that a retry of the request finds only the events of the claim. */

@@ -58,10 +58,6 @@ export const readSource = async (
   return { kind: 'partner_invoice.issued', tenantId, payload };
 };
 
-/** The tenant whose rules apply, if known without decoding the event. */
-const ruleTenantOf = ({ type, stream }: StoredEvent): string | undefined =>
-  WEBHOOK_SOURCES.some((source) => source === type) ? ownerOf(stream) : undefined;
-
 /**
  * Applies to each event the posting rules that were active just before it, if the tenant had the ledger then. Ids of
  * entries and failures derive from rule and event, so that a repeat has no effect (decisions, section 9).
@@ -80,7 +76,7 @@ export const rulePoster = (deps: {
   const tenants = new PastStates(tenantStream, [], deps);
 
   const applicable = async (event: LoggedEvent, kind: string, tenantId: string): Promise<PostingRule[]> => {
-    const stream = streamName(tenantId, postingRulesStream.category, POSTING_RULES);
+    const stream = rulesOf(tenantId);
     // Events come in order only within a tenant, so for a partner's invoice the home tenant's rules are read again.
     const isOwn = event.tenantId === tenantId;
     const { byId } = await (isOwn
@@ -106,10 +102,10 @@ export const rulePoster = (deps: {
   };
 
   /** True for a source event if the cached rules of its tenant are all inactive. */
-  const skips = (event: StoredEvent): boolean => {
-    const tenantId = ruleTenantOf(event);
-    if (tenantId === undefined) return false;
-    const known = rules.cached(streamName(tenantId, postingRulesStream.category, POSTING_RULES));
+  const skips = ({ type, stream }: StoredEvent): boolean => {
+    // The rules of the partner's home tenant apply to an invoice: only the decoded event names the tenant.
+    if (!WEBHOOK_SOURCES.some((source) => source === type)) return false;
+    const known = rules.cached(rulesOf(ownerOf(stream)));
     return known !== undefined && Object.values(known.byId).every(({ active }) => !active);
   };
 
@@ -120,7 +116,9 @@ export const rulePoster = (deps: {
       const { promise: released, resolve: release } = Promise.withResolvers<void>();
       const reached = before;
       before = reached.then(() => released);
-      return runner.run(application, contextOf(application), { reached, release }).finally(release);
+      const newId = () => entryIdOf(application);
+      const context = { cause: causeOf(application.event), priorAttempt: undefined, newId };
+      return runner.run(application, context, { reached, release }).finally(release);
     });
     return runInGroups(works, quantum);
   };
@@ -147,9 +145,6 @@ export const rulePoster = (deps: {
   };
 };
 
-/** The context of an application: the cause of its event, and derived ids. */
-const contextOf = (application: RuleApplication) => ({
-  cause: causeOf(application.event),
-  priorAttempt: undefined,
-  newId: () => entryIdOf(application),
-});
+/** The stream of a tenant's rules. */
+const rulesOf = (tenantId: string): string =>
+  streamName(tenantId, postingRulesStream.category, POSTING_RULES);
