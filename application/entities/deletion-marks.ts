@@ -1,5 +1,6 @@
 import { type Attempt, isPartOf, keysPointingTo, markForDeletion } from '../../domain/entities/deletion.ts';
 import type { Values } from '../../domain/entities/fields.ts';
+import { runInGroups } from '../core/concurrency/background-scheduler.ts';
 import type { Cause } from '../core/events/event-codec.ts';
 import { monotonic, pause } from '../core/runtime/timers.ts';
 import { WithDeps } from '../core/with-deps.ts';
@@ -69,7 +70,9 @@ export class DeletionMarks extends WithDeps<{
         written.set(id, await this.deps.links.settle(tenantId, id, state.pending, cause));
       }
       if (written.size === 0) break;
-      last = latest(last, await this.#positionOf(tenantId, [...written.keys()]));
+      for (const id of written.keys()) {
+        last = latest(last, (await this.deps.links.read(tenantId, id)).position);
+      }
       await this.deps.finder.readTo(tenantId, last);
       const next: string[] = [];
       for (const [targetId, alsoThese] of written) {
@@ -139,16 +142,6 @@ export class DeletionMarks extends WithDeps<{
     }
     return undefined;
   }
-
-  /** The last position of the streams; the read model must fold up to it. */
-  async #positionOf(tenantId: string, ids: readonly string[]): Promise<Position | undefined> {
-    let last: Position | undefined;
-    for (const id of ids) {
-      const { position } = await this.deps.links.read(tenantId, id);
-      last = latest(last, position);
-    }
-    return last;
-  }
 }
 
 /** Number of items that {@link each} runs at the same time. */
@@ -156,13 +149,8 @@ const WIDTH = 16;
 
 /** Calls `run` for all items, in batches of 16. When an item fails, rejects after all items of the batch have ended. */
 export const each = async <T>(items: AsyncIterable<T>, run: (item: T) => Promise<void>): Promise<void> => {
-  let batch: T[] = [];
-  const flush = async (): Promise<void> => {
-    const running = batch.map(run);
-    batch = [];
-    const failed = (await Promise.allSettled(running)).find(({ status }) => status === 'rejected');
-    if (failed?.status === 'rejected') throw failed.reason;
-  };
+  const batch: T[] = [];
+  const flush = () => runInGroups(batch.splice(0).map((item) => () => run(item)));
   for await (const item of items) {
     batch.push(item);
     if (batch.length >= WIDTH) await flush();
