@@ -16,11 +16,11 @@ import {
   type Verdict,
   withJob,
 } from '../../domain/workflow/job.ts';
+import type { Written } from '../core/commands/command.ts';
 import type { RequestContext } from '../core/commands/request-context.ts';
 import type { Streams } from '../core/commands/streams.ts';
 import { WithDeps } from '../core/with-deps.ts';
 import type { Clock } from '../ports/clock.ts';
-import type { Position } from '../ports/event-store.ts';
 import { type PublishedWorkflow, specsOf } from './workflow-uses.ts';
 import type { Workflows } from './workflows.ts';
 
@@ -33,9 +33,7 @@ export interface JobNow {
   readonly workflow: PublishedWorkflow;
 }
 
-interface Moved extends JobNow {
-  readonly position: Position | undefined;
-}
+type Moved = Written<JobNow>;
 
 type TransitionOutcome =
   | ({ readonly outcome: 'moved' } & Moved)

@@ -78,40 +78,29 @@ export class Workflows extends WithDeps<{
    * @throws `not_found`, `validation_failed` with up to 1,000 issues, `conflict` during a change of such an entity
    */
   async publish(tenantId: string, name: string, context: RequestContext): Promise<Changed> {
-    const { state } = await this.deps.streams.of(workflowStream, tenantId, name).refresh();
-    const isDone = !state.exists || isPublished(state);
+    const stream = this.deps.streams.of(workflowStream, tenantId, name);
+    const { state: present } = await stream.refresh();
+    const isDone = !present.exists || isPublished(present);
+    // The stream does not name entities that already used the workflow before announcements existed.
     const known = isDone ? undefined : await this.deps.entitiesUsing(tenantId, name);
     for (let waited = 0; ; waited += POLL_MS) {
       try {
-        return await this.#publish(tenantId, name, known, context);
+        const outcome = await stream.execute(context, {
+          prepare: async ({ state }) => {
+            if (!state.exists || isPublished(state)) return [];
+            const using = known ?? (await this.deps.entitiesUsing(tenantId, name));
+            return this.#issuesOf(tenantId, name, state.draft, new Set([...using, ...state.usedBy]));
+          },
+          // The draft is the one that `prepare` checked: a change of the stream in between would repeat `prepare`.
+          decide: (state, at, issues) => publishWorkflow(state, () => issues, at),
+        });
+        return changed(outcome);
       } catch (error) {
         const isBusy = error instanceof DomainError && error.code === 'conflict';
         if (!isBusy || waited >= WAIT_MS) throw error;
         await this.#pause(POLL_MS);
       }
     }
-  }
-
-  /**
-   * @param known entities that use the workflow, from the read model: the stream does not name entities that already
-   * used the workflow before announcements existed. Undefined if there was nothing to publish, so that none were read
-   */
-  async #publish(
-    tenantId: string,
-    name: string,
-    known: readonly string[] | undefined,
-    context: RequestContext,
-  ): Promise<Changed> {
-    const outcome = await this.deps.streams.of(workflowStream, tenantId, name).execute(context, {
-      prepare: async ({ state }) => {
-        if (!state.exists || isPublished(state)) return [];
-        const using = known ?? (await this.deps.entitiesUsing(tenantId, name));
-        return this.#issuesOf(tenantId, name, state.draft, new Set([...using, ...state.usedBy]));
-      },
-      // The draft is the one that `prepare` checked: a change of the stream in between would repeat `prepare`.
-      decide: (state, at, issues) => publishWorkflow(state, () => issues, at),
-    });
-    return changed(outcome);
   }
 
   /** Lists up to 1,000 issues; an issue of both present and proposed fields once. Pauses between transitions. */
