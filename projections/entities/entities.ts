@@ -1,15 +1,11 @@
 import { byCreatedAt, collection } from '../../domain/core/collection.ts';
 import { type DocumentReader, every, iso, projection } from '../../domain/core/projection.ts';
-import type { Field } from '../../domain/entities/fields.ts';
 import type { SchemaDefinition, SchemaEvent } from '../../domain/entities/schema.ts';
 
 /** The schemas of a tenant's entities (decisions, section 6). */
 
-export interface EntityDoc {
+export interface EntityDoc extends SchemaDefinition {
   readonly name: string;
-  readonly label: string;
-  readonly fields: readonly Field[];
-  readonly workflow: string | null;
   readonly created_at: string;
   readonly updated_at: string;
 }
@@ -70,13 +66,10 @@ export const entitiesWithWorkflow = async (
   tenantId: string,
   workflow: string,
 ): Promise<readonly string[]> => {
-  const names: string[] = [];
-  for (;;) {
-    const last = names.at(-1);
-    const after = last === undefined ? undefined : { values: [], id: last };
-    const query = { index: 'by_workflow', equals: [workflow], order: 'asc', limit: PAGE, after } as const;
-    const page = await reader.entries('entities', tenantId, query);
-    names.push(...page.map(({ id }) => id));
-    if (page.length < PAGE) return names;
-  }
+  const entries = every(async (page) => {
+    const query = { index: 'by_workflow', equals: [workflow], order: 'asc', ...page } as const;
+    const docs = await reader.entries('entities', tenantId, query);
+    return { docs, next: docs.length < page.limit ? undefined : docs.at(-1) };
+  }, PAGE);
+  return Array.fromAsync(entries, ({ id }) => id);
 };

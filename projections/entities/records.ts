@@ -1,4 +1,5 @@
 import { collection } from '../../domain/core/collection.ts';
+import type { EventOf } from '../../domain/core/event.ts';
 import {
   type DocumentReader,
   iso,
@@ -7,7 +8,7 @@ import {
   projection,
 } from '../../domain/core/projection.ts';
 import type { Types, Values } from '../../domain/entities/fields.ts';
-import type { RecordEvent } from '../../domain/entities/record.ts';
+import type { NoteAdded, RecordEvent } from '../../domain/entities/record.ts';
 import type { Filter, SortField } from '../../domain/expressions/filter-tree.ts';
 import { type OrderKey, orderKeys } from '../../domain/expressions/order-key.ts';
 
@@ -34,15 +35,11 @@ export interface RecordDoc {
   readonly deletion_id: string | null;
 }
 
-export interface NoteDoc {
+export interface NoteDoc
+  extends Pick<EventOf<typeof NoteAdded>['data'], 'record_id' | 'author' | 'author_user_id' | 'body'> {
   readonly id: string;
-  readonly record_id: string;
   /** Revision in the record's stream: the order of the list. */
   readonly seq: number;
-  readonly author: { readonly kind: string; readonly id: string };
-  readonly author_user_id: string | null;
-  /** The stored text, with mentions as ids. */
-  readonly body: string;
   readonly created_at: string;
 }
 

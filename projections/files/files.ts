@@ -1,17 +1,11 @@
 import { collection } from '../../domain/core/collection.ts';
 import { iso, projection } from '../../domain/core/projection.ts';
-import type { FileEvent } from '../../domain/files/file.ts';
+import type { FileEvent, FileFacts } from '../../domain/files/file.ts';
 
 /** The files of each record (decisions, section 6). */
 
-interface FileDoc {
+interface FileDoc extends Omit<FileFacts, 'file_id'> {
   readonly id: string;
-  readonly record_id: string;
-  readonly entity_name: string;
-  readonly filename: string;
-  readonly content_type: string;
-  readonly size: number;
-  readonly sha256: string;
   readonly created_at: string;
 }
 

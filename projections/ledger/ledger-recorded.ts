@@ -8,7 +8,7 @@ import {
   type Touch,
   touch,
 } from '../../domain/core/projection.ts';
-import type { AccountEvent, AccountType } from '../../domain/ledger/account.ts';
+import type { AccountEvent } from '../../domain/ledger/account.ts';
 import type { PostingEvent } from '../../domain/ledger/journal.ts';
 import { added, type Buckets, linesByAccount } from './ledger-balances.ts';
 
@@ -39,12 +39,9 @@ export interface RecordedDoc {
 }
 
 /** An account's code, name and type, valid from this revision of the journal on. */
-export interface ChartChangeDoc {
+export interface ChartChangeDoc
+  extends Readonly<Pick<AccountEvent['data'], 'account_id' | 'code' | 'name' | 'type'>> {
   readonly revision: number;
-  readonly account_id: string;
-  readonly code: string;
-  readonly name: string;
-  readonly type: AccountType;
 }
 
 export const recordedCollections = [

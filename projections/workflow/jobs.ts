@@ -7,16 +7,13 @@ import {
   type ProjectedEvent,
   projection,
 } from '../../domain/core/projection.ts';
-import type { RecordEvent } from '../../domain/entities/record.ts';
+import type { JobStart, RecordEvent } from '../../domain/entities/record.ts';
 
 /** The jobs of a tenant and their histories (decisions, section 6, Job). */
 
-export interface JobDoc {
+export interface JobDoc extends JobStart {
   readonly id: string;
   readonly entity_name: string;
-  readonly workflow: string;
-  readonly workflow_version: number;
-  readonly state: string;
   readonly version: number;
   readonly created_at: string;
   readonly updated_at: string;
@@ -58,12 +55,10 @@ const facetsOf = ({ entity_name, state, workflow }: Required<JobFilter>): readon
 
 const found = (job: Omit<JobDoc, 'facets'>): JobDoc => ({ ...job, facets: facetsOf(job) });
 
-type Start = Pick<JobDoc, 'workflow' | 'workflow_version' | 'state'>;
-
 const jobs = collection<JobDoc>('jobs');
 const jobMoves = collection<JobMoveDoc>('job_moves');
 
-const started = (data: { record_id: string; entity_name: string }, at: number, start: Start) => [
+const started = (data: { record_id: string; entity_name: string }, at: number, start: JobStart) => [
   jobs.put(
     data.record_id,
     found({
