@@ -76,11 +76,7 @@ export const accountOf = (chart: Chart, code: string): Account | undefined => {
 export const accountsIn = (chart: Chart): readonly Account[] =>
   Object.values(chart).flatMap((group) => Object.values(group));
 
-export const countOf = (chart: Chart): number => {
-  let count = 0;
-  for (const group of Object.values(chart)) count += Object.keys(group).length;
-  return count;
-};
+export const countOf = (chart: Chart): number => accountsIn(chart).length;
 
 /** Adds an account, or replaces the account with the same code. */
 export const withAccount = (chart: Chart, account: Account): Chart => {

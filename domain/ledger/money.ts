@@ -37,14 +37,7 @@ export const sumOf = (value: bigint): Sum => {
   return Number.isSafeInteger(number) ? number : value.toString();
 };
 
-export const plus = (sum: Sum | undefined, amount: number): Sum => {
-  if (sum === undefined) return amount;
-  if (typeof sum === 'number') {
-    const added = sum + amount;
-    if (Number.isSafeInteger(added)) return added;
-  }
-  return sumOf(BigInt(sum) + BigInt(amount));
-};
+export const plus = (sum: Sum = 0, amount: number): Sum => sumOf(BigInt(sum) + BigInt(amount));
 
 /** Decimal places of currencies that do not have two (ISO 4217, table A.1). */
 const DIGITS: ReadonlyMap<string, number> = new Map([

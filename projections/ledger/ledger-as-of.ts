@@ -1,6 +1,5 @@
-import { dayBefore } from '../../domain/ledger/dates.ts';
 import type { JournalEvent } from '../../domain/ledger/journal.ts';
-import { addBucket, type Turnover, type Turnovers, turnoversOver } from './ledger-balances.ts';
+import { addBucket, openingOf, type Turnover, type Turnovers, turnoversOver } from './ledger-balances.ts';
 import type { ChartChangeDoc, Recorded } from './ledger-recorded.ts';
 import type { Balances, Range } from './ledger-reports.ts';
 
@@ -12,7 +11,7 @@ export const balancesAsOf = ({ currency, from, to }: Range, recorded?: Recorded)
   const chart = new Map<string, Balances['chart'][number]>();
   const before = new Map<string, Turnover>();
   const through = new Map<string, Turnover>();
-  const opening = from === undefined ? undefined : dayBefore(from);
+  const opening = openingOf({ from, to });
 
   const call = ({ account_id, code, name, type }: Omit<ChartChangeDoc, 'revision'>): void => {
     chart.set(account_id, { code, code_key: code.toLowerCase(), name, type });

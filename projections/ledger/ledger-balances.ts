@@ -81,13 +81,13 @@ export interface Days {
 
 const monthOf = (day: string): string => day.slice(0, 7);
 
-/** Days up to which to sum: the day before the range, if the range has a start, and the last day of the range. */
-const cutsOf = ({ from, to }: Days): readonly string[] => (from === undefined ? [to] : [dayBefore(from), to]);
+/** The day before a range, up to which the opening balances are summed. */
+export const openingOf = ({ from }: Days): string | undefined => from && dayBefore(from);
 
 /** Queries for {@link turnoversIn}: months up to the year of the last cut, and days of the months of all cuts. */
 export const balanceQueries = (currency: string, days: Days): readonly RangeQuery[] => {
-  const cuts = cutsOf(days);
-  const last = cuts.toSorted().at(-1) ?? '';
+  const cuts = [openingOf(days), days.to].filter((cut) => cut !== undefined).sort();
+  const last = cuts.at(-1) ?? '';
   const of = { index: 'by_period', order: 'asc' } as const;
   return [
     // `~` sorts after every digit, so the range includes the months of the last year.
@@ -118,7 +118,7 @@ export const turnoversIn = (
   // These collections hold only documents of type `BalanceDoc`.
   const [months = [], ...parts] =
     found as readonly (readonly unknown[])[] as readonly (readonly BalanceDoc[])[];
-  const sums = cutsOf(days).map((cut) => {
+  const through = (cut: string): Turnovers => {
     const turnovers = new Map<string, Turnover>();
     for (const { period, account, buckets } of months) {
       for (const [month, bucket] of Object.entries(buckets)) {
@@ -132,11 +132,9 @@ export const turnoversIn = (
       }
     }
     return turnovers;
-  });
-  return {
-    before: days.from === undefined ? new Map() : (sums[0] ?? new Map()),
-    through: sums.at(-1) ?? new Map(),
   };
+  const opening = openingOf(days);
+  return { before: opening === undefined ? new Map() : through(opening), through: through(days.to) };
 };
 
 export const addBucket = (
