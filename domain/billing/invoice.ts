@@ -34,16 +34,12 @@ export const InvoiceIssueStarted = defineEvent(
   }),
 );
 
-/** The upstream has not accepted or refused yet; appended when the reason differs from the last one of the attempt. */
-export const InvoiceIssueDelayed = defineEvent(
-  'InvoiceIssueDelayed',
-  z.object({ ...one, attempt: z.number(), error: z.string() }),
-);
+const unissued = z.object({ ...one, attempt: z.number(), error: z.string() });
 
-export const InvoiceIssueRefused = defineEvent(
-  'InvoiceIssueRefused',
-  z.object({ ...one, attempt: z.number(), error: z.string() }),
-);
+/** The upstream has not accepted or refused yet; appended when the reason differs from the last one of the attempt. */
+export const InvoiceIssueDelayed = defineEvent('InvoiceIssueDelayed', unissued);
+
+export const InvoiceIssueRefused = defineEvent('InvoiceIssueRefused', unissued);
 
 /** Holds the whole content, because posting rules of the ledger read only this event. */
 export const InvoiceIssued = defineEvent(
