@@ -34,12 +34,6 @@ export const recordFilesRemover = (deps: {
       .of(fileStream, event.tenantId, fileId)
       .execute({ cause: causeOf(event) }, (state) => (state.status === 'attached' ? deleteFile(state) : []));
 
-  /** Reads the store: a cached record may be older than the file. */
-  const isGone = async (tenantId: string, recordId: string): Promise<boolean> => {
-    const { state } = await deps.streams.of(recordStream, tenantId, recordId).refresh();
-    return state.status === 'deleted';
-  };
-
   return {
     name: 'record-files-remover',
     types: [RecordDeleted.type, FileUploaded.type],
@@ -50,9 +44,10 @@ export const recordFilesRemover = (deps: {
         for (const fileId of files) await remove(event, fileId);
       }
       const file = dataOf(FileUploaded, event);
-      if (file !== undefined && (await isGone(event.tenantId, file.record_id))) {
-        await remove(event, file.file_id);
-      }
+      if (file === undefined) return;
+      // Reads the store: a cached record may be older than the file.
+      const { state } = await deps.streams.of(recordStream, event.tenantId, file.record_id).refresh();
+      if (state.status === 'deleted') await remove(event, file.file_id);
     },
   };
 };

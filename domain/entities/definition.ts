@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { FieldIssue } from '../core/errors.ts';
+import { defined } from '../core/event.ts';
 import { listOf } from '../core/list-schema.ts';
 import { codePoints, isStorableText } from '../core/text.ts';
 import { KEYWORDS } from '../expressions/tree.ts';
@@ -87,14 +88,10 @@ const OWN_KEYS = {
 const bound = (type: Field['type'], value: string | number | undefined): string | number | undefined =>
   type === 'decimal' && typeof value === 'number' ? String(value) : value;
 
-const stored = ({ default: _given, min, max, ...field }: FieldDefinition): Field => {
-  const [least, most] = [bound(field.type, min), bound(field.type, max)];
-  return {
-    ...field,
-    ...(least === undefined ? {} : { min: least }),
-    ...(most === undefined ? {} : { max: most }),
-  };
-};
+const stored = ({ default: _given, min, max, ...field }: FieldDefinition): Field => ({
+  ...field,
+  ...defined({ min: bound(field.type, min), max: bound(field.type, max) }),
+});
 
 /** Converts fields to the stored form and lists every issue; the `path` of an issue points into the request's body. */
 export const checkFields = (
