@@ -1,3 +1,5 @@
+import type { CompareOperator, TextFunction } from './tree.ts';
+
 /**
  * Compares texts by code point, which is the order of their UTF-8 bytes and of both stores. (`<` of JavaScript puts
  * astral characters before U+E000.)
@@ -20,3 +22,26 @@ export function compareKeys(a: string | number | boolean, b: string | number | b
   if (typeof a === 'string' && typeof b === 'string') return compareText(a, b);
   return Number(a) - Number(b);
 }
+
+/** Whether two values, ordered as {@link compareKeys} says, satisfy an operator. */
+export function satisfies(order: number, operator: CompareOperator): boolean {
+  switch (operator) {
+    case '==':
+      return order === 0;
+    case '!=':
+      return order !== 0;
+    case '<':
+      return order < 0;
+    case '<=':
+      return order <= 0;
+    case '>':
+      return order > 0;
+    case '>=':
+      return order >= 0;
+    default:
+      return operator satisfies never;
+  }
+}
+
+export const hasText = (text: string, name: TextFunction, part: string): boolean =>
+  name === 'contains' ? text.includes(part) : text[name](part);

@@ -1,4 +1,4 @@
-import { compareKeys } from './compare.ts';
+import { compareKeys, hasText, satisfies } from './compare.ts';
 import { decimalKey } from './decimal.ts';
 import { ownValue } from './order-key.ts';
 import { instantKey, instantOf } from './times.ts';
@@ -61,9 +61,7 @@ function evaluate(expression: Expression, scope: Scope): boolean {
       const [text, part] = [scope.value(expression.target), operandValue(expression.argument, scope)];
       if (text.kind === 'null' || part.kind === 'null') return false;
       if (text.kind !== 'text' || part.kind !== 'text') throw new Unevaluable('not a text');
-      if (expression.function === 'contains') return text.value.includes(part.value);
-      if (expression.function === 'startsWith') return text.value.startsWith(part.value);
-      return text.value.endsWith(part.value);
+      return hasText(text.value, expression.function, part.value);
     }
     case 'literal':
     case 'number':
@@ -111,23 +109,7 @@ function compare(left: Value, operator: CompareOperator, right: Value): boolean 
     if (!isEquality || left.kind === 'other' || right.kind === 'other') throw new Unevaluable('no order');
     return operator === '!=';
   }
-  const order = compareKeys(keys[0], keys[1]);
-  switch (operator) {
-    case '==':
-      return order === 0;
-    case '!=':
-      return order !== 0;
-    case '<':
-      return order < 0;
-    case '<=':
-      return order <= 0;
-    case '>':
-      return order > 0;
-    case '>=':
-      return order >= 0;
-    default:
-      return operator satisfies never;
-  }
+  return satisfies(compareKeys(keys[0], keys[1]), operator);
 }
 
 /** Converts two values to keys of one kind; parses a text that is compared with a number or an instant. */

@@ -43,11 +43,7 @@ function keyOf(type: FieldType, literal: Constant): OrderKey | { now: true } | u
     case 'integer':
       return literal.kind === 'number' ? integerOf(literal.text) : undefined;
     case 'decimal':
-      return literal.kind === 'number'
-        ? decimalKey(literal.text)
-        : text === undefined
-          ? undefined
-          : decimalKey(text);
+      return decimalKey(literal.kind === 'number' ? literal.text : (text ?? ''));
     case 'boolean':
       return literal.kind === 'literal' && typeof literal.value === 'boolean' ? literal.value : undefined;
     case 'date':

@@ -1,4 +1,4 @@
-import { compareKeys } from './compare.ts';
+import { compareKeys, hasText, satisfies } from './compare.ts';
 import type { Filter, FilterField, FilterValue } from './filter-tree.ts';
 import { type OrderKey, orderKey, ownValue } from './order-key.ts';
 import { instantKey } from './times.ts';
@@ -47,21 +47,16 @@ function leafMatches(leaf: Exclude<Leaf, { op: 'has' }>, key: OrderKey, now: num
     case '==':
       return key === keyOf(leaf.value, now);
     case '<':
-      return compareKeys(key, keyOf(leaf.value, now)) < 0;
     case '<=':
-      return compareKeys(key, keyOf(leaf.value, now)) <= 0;
     case '>':
-      return compareKeys(key, keyOf(leaf.value, now)) > 0;
     case '>=':
-      return compareKeys(key, keyOf(leaf.value, now)) >= 0;
+      return satisfies(compareKeys(key, keyOf(leaf.value, now)), leaf.op);
     case 'in':
       return leaf.values.some((value) => key === keyOf(value, now));
     case 'contains':
-      return String(key).includes(leaf.text);
     case 'startsWith':
-      return String(key).startsWith(leaf.text);
     case 'endsWith':
-      return String(key).endsWith(leaf.text);
+      return hasText(String(key), leaf.op, leaf.text);
     default:
       return leaf satisfies never;
   }

@@ -46,15 +46,23 @@ class ObjectParser {
 
   object(input: unknown, path: string): Expression {
     if (!isObject(input)) throw problem('A filter must be an object.', path);
-    return this.#all(
-      'and',
-      entriesOf(input, path).map(
-        ([key, value]) =>
-          () =>
-            this.#entry(key, value, join(path, key)),
-      ),
-      path,
+    return this.#members(input, path, (key, value, place) => this.#entry(key, value, place));
+  }
+
+  /** Parses each member of an object; several members mean "and". */
+  #members(
+    input: object,
+    path: string,
+    parse: (name: string, value: unknown, path: string) => Expression,
+  ): Expression {
+    const entries = Object.entries(input);
+    if (entries.length === 0) throw problem('The filter is empty.', path);
+    const parts = entries.map(
+      ([name, value]) =>
+        () =>
+          parse(name, value, join(path, name)),
     );
+    return this.#all('and', parts, path);
   }
 
   #entry(key: string, value: unknown, path: string): Expression {
@@ -68,12 +76,9 @@ class ObjectParser {
     }
     if (key.startsWith('$')) throw problem('Unknown operator.', path);
     if (!isObject(value)) return this.#operator(key, '$eq', value, path);
-    const parts = entriesOf(value, path).map(
-      ([operator, literal]) =>
-        () =>
-          this.#operator(key, operator, literal, join(path, operator)),
+    return this.#members(value, path, (operator, literal, place) =>
+      this.#operator(key, operator, literal, place),
     );
-    return this.#all('and', parts, path);
   }
 
   #operator(field: string, name: string, value: unknown, path: string): Expression {
@@ -103,10 +108,7 @@ class ObjectParser {
     if (!Array.isArray(value)) throw problem('This must be a list of values.', path);
     this.#limits.node(at, path);
     const left = this.#field(field, path);
-    const list: Constant[] = [];
-    for (const [nth, each] of value.entries()) {
-      list.push(this.#literal(field, each, join(path, String(nth))));
-    }
+    const list = value.map((each: unknown, nth) => this.#literal(field, each, join(path, String(nth))));
     return { kind: 'in', left, list, at };
   }
 
@@ -149,12 +151,6 @@ class ObjectParser {
 const isExact = (value: number): boolean =>
   Number.isSafeInteger(value) ||
   (Number.isFinite(value) && String(value).replace(/e.*$/, '').replace(/\D/g, '').length <= 15);
-
-function entriesOf(input: object, path: string): [string, unknown][] {
-  const entries = Object.entries(input);
-  if (entries.length === 0) throw problem('The filter is empty.', path);
-  return entries;
-}
 
 const isObject = (value: unknown): value is object =>
   typeof value === 'object' && value !== null && !Array.isArray(value);

@@ -1,21 +1,15 @@
-const DATE = /^(\d{4})-(\d{2})-(\d{2})$/;
-const INSTANT = /^(\d{4}-\d{2}-\d{2})T(\d{2}):(\d{2}):(\d{2})(?:\.\d+)?(?:Z|[+-](\d{2}):(\d{2}))$/;
+import { z } from 'zod';
+
+const HOUR_AND_MINUTE = '(?:[01]\\d|2[0-3]):[0-5]\\d';
+const INSTANT = new RegExp(`^(.{10})T${HOUR_AND_MINUTE}:[0-5]\\d(?:\\.\\d+)?(?:Z|[+-]${HOUR_AND_MINUTE})$`);
 
 /** Whether a text is a calendar day `YYYY-MM-DD`. */
-export function isDate(text: string): boolean {
-  const parts = DATE.exec(text);
-  if (parts === null) return false;
-  const [year, month, day] = [Number(parts[1]), Number(parts[2]), Number(parts[3])];
-  return month >= 1 && month <= 12 && day >= 1 && day <= daysIn(year, month);
-}
+export const isDate = (text: string): boolean => z.regexes.date.test(text);
 
 /** An RFC 3339 time in ms, truncated; undefined for another text or a year outside 0 to 9999. */
 export function instantOf(text: string): number | undefined {
-  const parts = INSTANT.exec(text);
-  if (parts === null || !isDate(parts[1] ?? '')) return undefined;
-  const [hour, minute, second, offsetHour, offsetMinute] = parts.slice(2).map((part) => Number(part ?? 0));
-  const late = (hour ?? 0) > 23 || (minute ?? 0) > 59 || (second ?? 0) > 59;
-  if (late || (offsetHour ?? 0) > 23 || (offsetMinute ?? 0) > 59) return undefined;
+  const [, day = ''] = INSTANT.exec(text) ?? [];
+  if (!isDate(day)) return undefined;
   const ms = Date.parse(text);
   return ms >= FIRST && ms <= LAST ? ms : undefined;
 }
@@ -25,8 +19,3 @@ export const instantKey = (ms: number): string => new Date(ms).toISOString();
 
 const FIRST = Date.parse('0000-01-01T00:00:00Z');
 const LAST = Date.parse('9999-12-31T23:59:59.999Z');
-
-function daysIn(year: number, month: number): number {
-  if (month === 2) return (year % 4 === 0 && year % 100 !== 0) || year % 400 === 0 ? 29 : 28;
-  return [4, 6, 9, 11].includes(month) ? 30 : 31;
-}
