@@ -81,20 +81,17 @@ type Folds<E extends Union> = {
 };
 
 /** Builds a projection from one fold per event type. */
-export const projection = <E extends Union>(definition: {
+export const projection = <E extends Union>({
+  on,
+  ...definition
+}: {
   readonly name: string;
   readonly version: number;
   readonly collections: Projection['collections'];
   readonly on: Folds<E>;
 }): Projection => {
-  const folds = new Map<string, (event: ProjectedEvent) => readonly Touch[]>(Object.entries(definition.on));
-  return {
-    name: definition.name,
-    version: definition.version,
-    collections: definition.collections,
-    types: [...folds.keys()],
-    fold: (event) => folds.get(event.type)?.(event) ?? [],
-  };
+  const folds = new Map<string, (event: ProjectedEvent) => readonly Touch[]>(Object.entries(on));
+  return { ...definition, types: [...folds.keys()], fold: (event) => folds.get(event.type)?.(event) ?? [] };
 };
 
 /** A typed touch. `D` is the document type of the whole collection, so the cast is safe. */
@@ -110,13 +107,7 @@ export const touch = <D extends object>(
   ...(tenantId === undefined ? {} : { tenantId }),
 });
 
-let lastIso = { ms: 0, text: new Date(0).toISOString() };
-
-/** Caches the last result, because a fold formats the time of the same event for several fields. */
-export const iso = (ms: number): string => {
-  if (ms !== lastIso.ms) lastIso = { ms, text: new Date(ms).toISOString() };
-  return lastIso.text;
-};
+export const iso = (ms: number): string => new Date(ms).toISOString();
 
 export type Scalar = string | number | boolean | null;
 
