@@ -1,3 +1,4 @@
+import { truncate } from '../../domain/core/text.ts';
 import { nameOfSource } from '../ports/corpus-store.ts';
 import { termsOf } from './keywords.ts';
 import { searchTextsOf, type Turn } from './question.ts';
@@ -124,7 +125,6 @@ const askedFor = (message: string): RegExp | undefined => {
 };
 
 const shortened = (text: string): string => {
-  const characters = [...text];
-  if (characters.length <= QUOTE_CHARACTERS) return text;
-  return `${characters.slice(0, QUOTE_CHARACTERS).join('').trimEnd()}…`;
+  const beginning = truncate(text, QUOTE_CHARACTERS);
+  return beginning === text ? text : `${beginning.trimEnd()}…`;
 };

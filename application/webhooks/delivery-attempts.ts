@@ -1,4 +1,5 @@
 import { PLATFORM } from '../../domain/core/platform.ts';
+import { truncate } from '../../domain/core/text.ts';
 import { type Tenant, tenantStream } from '../../domain/tenancy/tenant.ts';
 import { type AttemptOutcome, deliveryStream, dropDelivery } from '../../domain/webhooks/delivery.ts';
 import { retryAfterOf, retryDelayMs } from '../../domain/webhooks/retry-delay.ts';
@@ -195,6 +196,5 @@ const isSuspended = (tenant: Tenant): boolean => tenant.exists && tenant.status 
 /** Cleans an external message for storing and display: no control characters, at most 500 characters. */
 const cleanMessage = (message: string): string => {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: these are removed
-  const plain = message.toWellFormed().replace(/[\u0000-\u001f\u007f-\u009f]+/g, ' ');
-  return [...plain.slice(0, 2 * MAX_ERROR)].slice(0, MAX_ERROR).join('').toWellFormed();
+  return truncate(message.toWellFormed().replace(/[\u0000-\u001f\u007f-\u009f]+/g, ' '), MAX_ERROR);
 };

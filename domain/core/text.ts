@@ -14,7 +14,7 @@ export const jsonBytes = (value: unknown): number => new TextEncoder().encode(JS
 
 /** The first `max` code points; never splits a surrogate pair. */
 export const truncate = (text: string, max: number): string =>
-  text.length <= max ? text : [...text].slice(0, max).join('');
+  text.length <= max ? text : [...text.slice(0, 2 * max)].slice(0, max).join('');
 
 /** Whether every store and JSON reader can hold the text: no NUL, no lone surrogate. */
 export const isStorableText = (text: string): boolean => text.isWellFormed() && !text.includes('\u0000');

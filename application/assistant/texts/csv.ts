@@ -1,4 +1,5 @@
 import Papa from 'papaparse';
+import { truncate } from '../../../domain/core/text.ts';
 
 /** Most characters of a column's name, which is repeated in every row. */
 const MAX_COLUMN = 80;
@@ -25,9 +26,7 @@ const linesOf = (text: string, maxCharacters: number, plainQuotes: boolean): str
     step: ({ data: cells, errors }, parser) => {
       if (errors.some(({ code }) => code === 'MissingQuotes')) isClosed = false;
       if (columns === undefined) {
-        columns = cells.map((name) =>
-          [...name.trim().slice(0, MAX_COLUMN * 2)].slice(0, MAX_COLUMN).join(''),
-        );
+        columns = cells.map((name) => truncate(name.trim(), MAX_COLUMN));
         return;
       }
       isTable = columns.length > 1;

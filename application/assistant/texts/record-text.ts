@@ -1,3 +1,4 @@
+import { truncate } from '../../../domain/core/text.ts';
 import type { Field, JsonValue, Values } from '../../../domain/entities/fields.ts';
 import type { SchemaDefinition } from '../../../domain/entities/schema.ts';
 import { streamSafe } from './stream-safe.ts';
@@ -26,7 +27,7 @@ export const recordText = (
   const named =
     NAMING.flatMap((key) => lines.filter(({ field }) => field.key === key)).at(0) ??
     lines.find(({ field }) => field.type === 'text');
-  const name = named === undefined ? '' : cut(named.shown.replace(/\s+/g, ' '), TITLE_CHARACTERS);
+  const name = named === undefined ? '' : truncate(named.shown.replace(/\s+/g, ' '), TITLE_CHARACTERS);
   return {
     title: name === '' ? label : `${label}: ${name}`,
     text: lines.map(({ line }) => line).join('\n'),
@@ -56,6 +57,3 @@ const shownValue = ({ type }: Field, value: JsonValue | undefined): string => {
       return type satisfies never;
   }
 };
-
-/** Cuts to a number of code points. */
-const cut = (text: string, characters: number): string => [...text].slice(0, characters).join('');
