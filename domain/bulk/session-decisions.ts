@@ -3,7 +3,6 @@ import { decided } from '../core/event.ts';
 import {
   type BulkState,
   type NewSession,
-  type PreviewCounts,
   type PreviewingState,
   processedOf,
   type SessionState,
@@ -23,6 +22,7 @@ import {
   BulkRunStarted,
   type Cascade,
   type FrozenRow,
+  type PreviewCounts,
   type RowError,
   type Sample,
 } from './session-events.ts';

@@ -88,14 +88,19 @@ export const BulkErrorsPreviewed = defineEvent(
   z.object({ ...attempt, errors: z.array(rowError) }),
 );
 
+const previewCounts = z.object({
+  total_resolved: count,
+  would_succeed: count,
+  would_skip: count,
+  would_error: count,
+});
+export type PreviewCounts = z.output<typeof previewCounts>;
+
 export const BulkPreviewed = defineEvent(
   'BulkPreviewed',
   z.object({
     ...attempt,
-    total_resolved: count,
-    would_succeed: count,
-    would_skip: count,
-    would_error: count,
+    ...previewCounts.shape,
     cascade_summary: cascade.optional(),
     sample_affected: z.array(sample),
   }),
@@ -128,17 +133,23 @@ export const BulkRowsProcessed = defineEvent(
   }),
 );
 
-const totals = { succeeded: count, skipped: count, errored: count, cascade_applied: cascade.optional() };
+const totals = z.object({
+  succeeded: count,
+  skipped: count,
+  errored: count,
+  cascade_applied: cascade.optional(),
+});
+export type Totals = z.output<typeof totals>;
 
 export const BulkCommitted = defineEvent(
   'BulkCommitted',
-  z.object({ ...base, run: z.int().positive(), ...totals }),
+  z.object({ ...base, run: z.int().positive(), ...totals.shape }),
 );
 
 /** A store was unavailable for too long; rows processed before stay changed. */
 export const BulkCommitErrored = defineEvent(
   'BulkCommitErrored',
-  z.object({ ...base, run: z.int().positive(), ...totals, not_processed: count }),
+  z.object({ ...base, run: z.int().positive(), ...totals.shape, not_processed: count }),
 );
 
 export const bulkEvents = [

@@ -1,7 +1,6 @@
 import { notFound } from '../core/errors.ts';
-import type { EventMeta } from '../core/event.ts';
-import type { StreamType } from '../core/stream-type.ts';
-import type { BulkEvent, Cascade, OpParams, Selection } from './session-events.ts';
+import { folded, onlyIn, type StreamType } from '../core/stream-type.ts';
+import type { BulkEvent, Cascade, OpParams, PreviewCounts, Selection, Totals } from './session-events.ts';
 
 /**
  * A bulk operation session (specification, States): a preview freezes rows, a commit processes only frozen rows, a
@@ -15,23 +14,9 @@ export const CHUNK = 1_000;
 /** A commit of this number of rows or more is queued. */
 export const QUEUED_FROM = 1_000;
 
-export type SessionStatus = 'previewed' | 'committing' | 'committed' | 'errored' | 'cancelled';
+type RowCounts = Readonly<Omit<Totals, 'cascade_applied'>>;
 
-interface RowCounts {
-  readonly succeeded: number;
-  readonly skipped: number;
-  readonly errored: number;
-}
-
-export interface PreviewCounts {
-  readonly total_resolved: number;
-  readonly would_succeed: number;
-  readonly would_skip: number;
-  readonly would_error: number;
-}
-
-interface SessionResult extends RowCounts {
-  readonly cascade_applied?: Cascade | undefined;
+interface SessionResult extends Readonly<Totals> {
   /** When the commit ended (ms). */
   readonly endedAt: number;
   /** Errored sessions only: the number of rows that were not processed. */
@@ -54,8 +39,8 @@ export interface PreviewingState extends NewSession {
 }
 
 export interface SessionState extends NewSession {
-  readonly status: SessionStatus;
-  readonly counts: PreviewCounts;
+  readonly status: 'previewed' | 'committing' | 'committed' | 'errored' | 'cancelled';
+  readonly counts: Readonly<PreviewCounts>;
   readonly cascadeSummary?: Cascade | undefined;
   /** ms */
   readonly createdAt: number;
@@ -78,91 +63,78 @@ const NOTHING: RowCounts = { succeeded: 0, skipped: 0, errored: 0 };
 export const processedOf = ({ succeeded, skipped, errored }: RowCounts): number =>
   succeeded + skipped + errored;
 
-const evolve = (state: BulkState, event: BulkEvent, { at }: EventMeta): BulkState => {
-  if (event.type === 'BulkPreviewStarted') {
-    const { session_id, attempt, entity_name, op_params, selection, created_by } = event.data;
-    return {
-      status: 'previewing',
-      id: session_id,
-      attempt,
-      entityName: entity_name,
-      opParams: op_params,
-      selection,
-      createdBy: created_by,
-      frozen: 0,
-    };
-  }
-  if (state.status === 'none') return state;
-  return state.status === 'previewing' ? evolvePreview(state, event, at) : evolveSession(state, event, at);
-};
+const onPreview = onlyIn((state: BulkState): state is PreviewingState => state.status === 'previewing');
 
-const evolvePreview = (state: PreviewingState, event: BulkEvent, at: number): BulkState => {
-  if (!('attempt' in event.data) || event.data.attempt !== state.attempt) return state;
-  if (event.type === 'BulkRowsResolved') return { ...state, frozen: state.frozen + event.data.rows.length };
-  if (event.type !== 'BulkPreviewed') return state;
-  const { total_resolved, would_succeed, would_skip, would_error, cascade_summary } = event.data;
-  const { frozen: _counted, ...begun } = state;
-  return {
-    ...begun,
-    status: 'previewed',
-    counts: { total_resolved, would_succeed, would_skip, would_error },
-    ...(cascade_summary === undefined ? {} : { cascadeSummary: cascade_summary }),
-    createdAt: at,
-    run: 0,
-    done: NOTHING,
-  };
-};
+const isSession = (state: BulkState): state is SessionState =>
+  state.status !== 'none' && state.status !== 'previewing';
+const onSession = onlyIn(isSession);
 
-const evolveSession = (state: SessionState, event: BulkEvent, at: number): SessionState => {
-  switch (event.type) {
-    case 'BulkCancelled':
-      return { ...state, status: 'cancelled', cancelledAt: at };
-    case 'BulkCommitStarted': {
-      const { committed_by: committedBy, count_at_commit: countAtCommit } = event.data;
-      return {
-        ...state,
-        status: 'committing',
-        committedBy,
-        commitStartedAt: at,
-        ...(countAtCommit === undefined ? {} : { countAtCommit }),
-      };
-    }
-    case 'BulkRunStarted':
-      return { ...state, run: event.data.run };
-    case 'BulkRowsProcessed': {
-      const { succeeded, skipped, errors } = event.data;
-      const done = {
-        succeeded: state.done.succeeded + succeeded.length,
-        skipped: state.done.skipped + skipped.length,
-        errored: state.done.errored + errors.length,
-      };
-      return { ...state, done };
-    }
-    case 'BulkCommitted':
-    case 'BulkCommitErrored': {
-      const { session_id: _id, run: _run, ...totals } = event.data;
-      const status = event.type === 'BulkCommitted' ? 'committed' : 'errored';
-      return { ...state, status, result: { ...totals, endedAt: at } };
-    }
-    case 'BulkPreviewStarted':
-    case 'BulkRowsResolved':
-    case 'BulkErrorsPreviewed':
-    case 'BulkPreviewed':
-      return state;
-    default:
-      return event satisfies never;
-  }
-};
+type Ended = Extract<BulkEvent, { type: 'BulkCommitted' | 'BulkCommitErrored' }>['data'];
+
+const ended = (status: 'committed' | 'errored') =>
+  onSession((state, { session_id: _id, run: _run, ...totals }: Ended, { at }) => ({
+    ...state,
+    status,
+    result: { ...totals, endedAt: at },
+  }));
 
 export const bulkStream: StreamType<BulkState, BulkEvent> = {
   category: 'bulk',
   stateVersion: 1,
   initial: { status: 'none' },
-  evolve,
+  evolve: folded({
+    BulkPreviewStarted: (_state, data) => ({
+      status: 'previewing',
+      id: data.session_id,
+      attempt: data.attempt,
+      entityName: data.entity_name,
+      opParams: data.op_params,
+      selection: data.selection,
+      createdBy: data.created_by,
+      frozen: 0,
+    }),
+    BulkRowsResolved: onPreview((state, { attempt, rows }) =>
+      attempt === state.attempt ? { ...state, frozen: state.frozen + rows.length } : state,
+    ),
+    BulkErrorsPreviewed: (state) => state,
+    BulkPreviewed: onPreview((state, { attempt, cascade_summary, ...counts }, { at }) => {
+      if (attempt !== state.attempt) return state;
+      const { total_resolved, would_succeed, would_skip, would_error } = counts;
+      const { frozen: _counted, ...begun } = state;
+      return {
+        ...begun,
+        status: 'previewed',
+        counts: { total_resolved, would_succeed, would_skip, would_error },
+        ...(cascade_summary === undefined ? {} : { cascadeSummary: cascade_summary }),
+        createdAt: at,
+        run: 0,
+        done: NOTHING,
+      };
+    }),
+    BulkCancelled: onSession((state, _data, { at }) => ({ ...state, status: 'cancelled', cancelledAt: at })),
+    BulkCommitStarted: onSession((state, { committed_by: committedBy, count_at_commit }, { at }) => ({
+      ...state,
+      status: 'committing',
+      committedBy,
+      commitStartedAt: at,
+      ...(count_at_commit === undefined ? {} : { countAtCommit: count_at_commit }),
+    })),
+    BulkRunStarted: onSession((state, { run }) => ({ ...state, run })),
+    BulkRowsProcessed: onSession((state, { succeeded, skipped, errors }) => ({
+      ...state,
+      done: {
+        succeeded: state.done.succeeded + succeeded.length,
+        skipped: state.done.skipped + skipped.length,
+        errored: state.done.errored + errors.length,
+      },
+    })),
+    BulkCommitted: ended('committed'),
+    BulkCommitErrored: ended('errored'),
+  }),
 };
 
 /** A session with a complete preview. @throws `not_found` */
 export const sessionIn = (state: BulkState): SessionState => {
-  if (state.status === 'none' || state.status === 'previewing') throw notFound();
+  if (!isSession(state)) throw notFound();
   return state;
 };
