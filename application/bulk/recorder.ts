@@ -4,6 +4,7 @@ import type { RowError } from '../../domain/bulk/session-events.ts';
 import type { Streams } from '../core/commands/streams.ts';
 import type { RetryPolicy } from '../core/concurrency/retry-policy.ts';
 import { monotonic } from '../core/runtime/timers.ts';
+import { WithDeps } from '../core/with-deps.ts';
 import type { Metrics } from '../ports/metrics.ts';
 import { bytesOf, chunked } from './chunking.ts';
 import type { CommitRun, RowResult } from './row.ts';
@@ -17,16 +18,13 @@ type Done =
   | { readonly row: number; readonly kind: 'succeeded' | 'skipped' }
   | { readonly row: number; readonly kind: 'error'; readonly error: RowError };
 
-interface RecorderDeps {
+/** Records results of rows in chunks of at most a thousand. */
+export class Recorder extends WithDeps<{
   readonly streams: Streams;
   readonly policy: RetryPolicy;
   readonly metrics: Pick<Metrics, 'rowsProcessed'>;
-}
-
-/** Records results of rows in chunks of at most a thousand. */
-export class Recorder {
-  readonly #deps: RecorderDeps;
-  readonly #run: CommitRun;
+  readonly run: CommitRun;
+}> {
   #waiting: Done[] = [];
   #recordedAt = monotonic();
   #recording: Promise<void> | undefined;
@@ -34,11 +32,6 @@ export class Recorder {
   #failure: { readonly error: unknown } | undefined;
   /** A chunk that an earlier try may have stored. */
   #open: { readonly rows: readonly Done[]; readonly chunk: number } | undefined;
-
-  constructor(deps: RecorderDeps, run: CommitRun) {
-    this.#deps = deps;
-    this.#run = run;
-  }
 
   /** Resolves when further rows may start. @throws {TakenOver}, {OutOfReach}, {Interrupted} */
   async ready(): Promise<void> {
@@ -50,8 +43,7 @@ export class Recorder {
   }
 
   add(row: number, recordId: string, result: RowResult): void {
-    if (result.kind === 'succeeded' || result.kind === 'skipped')
-      this.#waiting.push({ row, kind: result.kind });
+    if (result.kind !== 'error') this.#waiting.push({ row, kind: result.kind });
     else {
       const { currentState: current_state, refusal } = result;
       const error = { row, record_id: recordId, current_state, ...refusal };
@@ -87,7 +79,7 @@ export class Recorder {
 
   async #record(retry: 'retry' | 'retryForever'): Promise<void> {
     while (this.#open !== undefined || this.#waiting.length > 0) {
-      await this.#deps.policy[retry]((tries) => this.#store(tries));
+      await this.deps.policy[retry]((tries) => this.#store(tries));
     }
     this.#recordedAt = monotonic();
   }
@@ -99,8 +91,8 @@ export class Recorder {
     if (open.rows.length === 0) return;
     this.#open = open;
     const rows = processed(open.rows);
-    const { streams, metrics } = this.#deps;
-    const { tenantId, sessionId, number, cause, since } = this.#run;
+    const { streams, metrics, run } = this.deps;
+    const { tenantId, sessionId, number, cause, since } = run;
     await streams.of(bulkStream, tenantId, sessionId).execute(
       {
         cause: { ...cause, causationId: `bulk:${sessionId}:${number}:${open.chunk}` },

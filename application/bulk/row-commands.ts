@@ -36,7 +36,7 @@ const RACES = 5;
 export class RowCommands extends RowOperation<Params> {
   /** For a deletion that the session started, completes it first. */
   override async isDone(recordId: string): Promise<boolean> {
-    if (this.params.kind !== 'delete' || !isUuid(recordId)) return super.isDone(recordId);
+    if (this.deps.params.kind !== 'delete' || !isUuid(recordId)) return super.isDone(recordId);
     const { state, position } = await this.#stream(recordId).refresh();
     const result = await this.#gone(state, position);
     if (result === 'again') throw lostRace();
@@ -51,7 +51,7 @@ export class RowCommands extends RowOperation<Params> {
     // Loads states into the cache, where the commands find them. Ignores errors: a state that cannot be read then fails
     // only the command of its row.
     const loaded = await this.deps.streams
-      .loadAll(recordStream, this.run.tenantId, cold, { uncached: false })
+      .loadAll(recordStream, this.deps.run.tenantId, cold, { uncached: false })
       .catch(() => []);
     const loadedById = new Map(cold.map((id, at) => [id, loaded[at]]));
     const settled = await Promise.allSettled(
@@ -76,19 +76,19 @@ export class RowCommands extends RowOperation<Params> {
   }
 
   async #decide({ state, position }: Loaded): Promise<RowResult | 'again'> {
-    const { params } = this;
-    if (state.status !== 'live' || state.entityName !== this.run.entityName) {
+    const { params } = this.deps;
+    if (state.status !== 'live' || state.entityName !== this.deps.run.entityName) {
       return params.kind === 'delete' ? this.#gone(state, position) : errored(recordNotFound, '');
     }
-    if (!isSelected(this.run, state)) return errored(selectionDrift, stateOf(state));
+    if (!isSelected(this.deps.run, state)) return errored(selectionDrift, stateOf(state));
     return params.kind === 'delete' ? this.#delete(state) : this.#transition(state, params.event_name);
   }
 
   async #transition(state: LiveRecord, eventName: string): Promise<RowResult | 'again'> {
     if (state.job === undefined) return errored(withoutJob, '');
-    const { tenantId, committedBy } = this.run;
+    const { tenantId, committedBy } = this.deps.run;
     const actor = { id: committedBy, role: 'admin' } as const;
-    const command = { eventName, ifVersion: expectedVersion(this.run, state) };
+    const command = { eventName, ifVersion: expectedVersion(this.deps.run, state) };
     const context = this.contextOf(state.id);
     const result = await this.deps.jobs.tryTransition(tenantId, state.id, command, actor, context);
     switch (result.outcome) {
@@ -106,10 +106,10 @@ export class RowCommands extends RowOperation<Params> {
   }
 
   async #delete(state: LiveRecord): Promise<RowResult | 'again'> {
-    const { tenantId, entityName, sessionId } = this.run;
+    const { tenantId, entityName, sessionId } = this.deps.run;
     const newId = () => `${deletionPrefix(sessionId)}${this.deps.ids.next()}`;
     const context = { ...this.contextOf(state.id), priorAttempt: undefined, newId };
-    const command = { ifVersion: expectedVersion(this.run, state), untilSwept: true };
+    const command = { ifVersion: expectedVersion(this.deps.run, state), untilSwept: true };
     try {
       const position = await this.deps.deletions.delete(tenantId, entityName, state.id, command, context);
       return { kind: 'succeeded', position };
@@ -120,7 +120,7 @@ export class RowCommands extends RowOperation<Params> {
 
   /** The result for a deleted record: this session may have deleted it, by itself or by a cascade. */
   async #gone(state: RecordState, position: Position | undefined): Promise<RowResult | 'again'> {
-    const { tenantId, sessionId } = this.run;
+    const { tenantId, sessionId } = this.deps.run;
     if (state.status !== 'deleting' && state.status !== 'deleted') return errored(recordNotFound, '');
     const { id: deletionId, cascadeOf } = state.deletion;
     if (!isDeletionOf(sessionId, deletionId)) return errored(recordNotFound, '');
@@ -137,7 +137,7 @@ export class RowCommands extends RowOperation<Params> {
   }
 
   #stream(recordId: string) {
-    return this.deps.streams.of(recordStream, this.run.tenantId, recordId);
+    return this.deps.streams.of(recordStream, this.deps.run.tenantId, recordId);
   }
 }
 

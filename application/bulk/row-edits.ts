@@ -39,10 +39,10 @@ const NO_LINKS: LinkFacts = { missing: new Set(), registrations: {} };
 
 /** Edits all rows in one group commit; rows whose values refer to records or users follow as single commands. */
 export class RowEdits extends RowOperation<EditParams> {
-  readonly #values = inputOf(this.params);
+  readonly #values = inputOf(this.deps.params);
 
   protected override async applyAll(ids: readonly string[]): Promise<readonly SettledRow[]> {
-    const { tenantId, entityName } = this.run;
+    const { tenantId, entityName } = this.deps.run;
     const edits = ids.map((id) => this.#editOf(id));
     try {
       const settled = await this.deps.writers.within(writersOf(tenantId, entityName), () =>
@@ -76,12 +76,12 @@ export class RowEdits extends RowOperation<EditParams> {
         edit.refusal = undefined;
         edit.linking = undefined;
         refuseMixUp(state, id);
-        if (state.status !== 'live' || state.entityName !== this.run.entityName) {
+        if (state.status !== 'live' || state.entityName !== this.deps.run.entityName) {
           edit.refusal = errored(recordNotFound, '');
           return [];
         }
         edit.seen = state;
-        if (!isSelected(this.run, state)) {
+        if (!isSelected(this.deps.run, state)) {
           edit.refusal = errored(selectionDrift, stateOf(state));
           return [];
         }
@@ -98,8 +98,8 @@ export class RowEdits extends RowOperation<EditParams> {
 
   /** Edits one row by a single command, which registers the references first (decision 11). */
   async #editLinked(state: LiveRecord): Promise<RowResult> {
-    const { tenantId, entityName } = this.run;
-    const command = { values: this.#values, ifVersion: expectedVersion(this.run, state) };
+    const { tenantId, entityName } = this.deps.run;
+    const command = { values: this.#values, ifVersion: expectedVersion(this.deps.run, state) };
     const context = this.contextOf(state.id);
     try {
       const edited = await this.deps.records.update(tenantId, entityName, state.id, command, context);

@@ -1,6 +1,7 @@
 import { notProcessable } from '../../domain/bulk/outcomes.ts';
 import type { BackgroundScheduler } from '../core/concurrency/background-scheduler.ts';
 import { Interrupted, isTransient, OutOfReach, type RetryPolicy } from '../core/concurrency/retry-policy.ts';
+import { WithDeps } from '../core/with-deps.ts';
 import type { Logger } from '../ports/logger.ts';
 import { BatchSizer, type ForegroundLoad } from './batch-sizer.ts';
 import type { Frozen } from './frozen-rows.ts';
@@ -31,45 +32,32 @@ export interface RowLoopDeps extends RowDeps {
 
 export const operationOf = (deps: RowDeps, run: CommitRun): RowOperation =>
   run.opParams.kind === 'edit'
-    ? new RowEdits(deps, run, run.opParams)
-    : new RowCommands(deps, run, run.opParams);
+    ? new RowEdits({ ...deps, run, params: run.opParams })
+    : new RowCommands({ ...deps, run, params: run.opParams });
 
 /** Limit of concurrent batches of deletions or transitions: several, since each waits for read models and guards. */
 const BATCHES = 4;
 const UNEXPECTED_TRIES = 3;
 
 /** Applies the rows of one run in batches. */
-export class RowLoop {
-  readonly #deps: RowLoopDeps;
-  readonly #run: CommitRun;
-  readonly #ids: readonly string[];
-  readonly #operation: RowOperation;
-  readonly #queue: RowQueue;
-  readonly #recorder: Recorder;
-  readonly #sizer: BatchSizer;
-  readonly #batches: number;
+export class RowLoop extends WithDeps<
+  RowLoopDeps & {
+    readonly run: CommitRun;
+    readonly frozen: Pick<Frozen, 'rows' | 'isDone'>;
+    readonly recorder: Recorder;
+  }
+> {
+  readonly #run = this.deps.run;
+  readonly #recorder = this.deps.recorder;
+  readonly #operation = operationOf(this.deps, this.#run);
+  readonly #queue = new RowQueue(this.deps.frozen);
+  /** Edits share one group commit, so batches of them do not run concurrently. */
+  readonly #batches = this.#run.opParams.kind === 'edit' ? 1 : BATCHES;
+  readonly #sizer = new BatchSizer(Math.ceil(this.deps.width / this.#batches), this.deps.foreground);
   /** True from the second run on: an earlier run may have applied rows without recording their results. */
-  readonly #isRerun: boolean;
+  readonly #isRerun = this.#run.number > 1;
   /** Rows that were started and whose result is not known yet. */
   readonly #open = new Set<number>();
-
-  constructor(
-    deps: RowLoopDeps,
-    run: CommitRun,
-    frozen: Pick<Frozen, 'rows' | 'isDone'>,
-    recorder: Recorder,
-  ) {
-    this.#deps = deps;
-    this.#run = run;
-    this.#ids = frozen.rows;
-    this.#operation = operationOf(deps, run);
-    this.#queue = new RowQueue(frozen.rows, frozen.isDone);
-    this.#recorder = recorder;
-    // Edits share one group commit, so batches of them do not run concurrently.
-    this.#batches = run.opParams.kind === 'edit' ? 1 : BATCHES;
-    this.#sizer = new BatchSizer(Math.ceil(deps.width / this.#batches), deps.foreground);
-    this.#isRerun = run.number > 1;
-  }
 
   /** Resolves when no row is left. */
   async applyAll(signal: AbortSignal): Promise<void> {
@@ -100,7 +88,7 @@ export class RowLoop {
 
   /** Records as succeeded the rows that were applied although their result is unknown. */
   async settle(): Promise<void> {
-    const { policy } = this.#deps;
+    const { policy } = this.deps;
     for (const row of [...this.#queue.left()]) {
       if (!this.#open.has(row) && !this.#isRerun) continue;
       const isDone = await policy.retryForever(() => this.#isDone(this.#idOf(row)));
@@ -124,7 +112,7 @@ export class RowLoop {
   async #apply(rows: readonly number[]): Promise<void> {
     for (const row of rows) this.#open.add(row);
     const ids = rows.map((row) => this.#idOf(row));
-    const quantum = await this.#deps.scheduler.take(this.#run.tenantId, 'bulkRows');
+    const quantum = await this.deps.scheduler.take(this.#run.tenantId, 'bulkRows');
     await quantum.begin();
     const settled = await this.#operation.apply(ids, this.#isRerun).finally(quantum.end);
     const finished = await Promise.allSettled(rows.map((row, at) => this.#finishRow(row, settled[at])));
@@ -145,7 +133,7 @@ export class RowLoop {
 
   /** Retries a row until its result is known. @throws {OutOfReach}, {Interrupted} */
   async #retryRow(id: string, reason: unknown): Promise<RowResult> {
-    const { policy, logger } = this.#deps;
+    const { policy, logger } = this.deps;
     let error = reason;
     for (let failures = 1; ; ) {
       if (error instanceof OutOfReach || error instanceof Interrupted) throw error;
@@ -180,6 +168,6 @@ export class RowLoop {
   }
 
   #idOf(row: number): string {
-    return this.#ids[row] ?? '';
+    return this.deps.frozen.rows[row] ?? '';
   }
 }

@@ -1,12 +1,16 @@
+import { WithDeps } from '../core/with-deps.ts';
+
 /**
  * Hands out the rows of a commit in frozen order. A row whose deletion is prevented by another row is put back until
  * the other row is done. When all rows that are left were put back, they are tried again in rounds. If a round deletes
  * no row, one last round gives every row a final result.
  */
-export class RowQueue {
-  readonly #rows: readonly string[];
-  /** 1 for a row with a final result. */
-  readonly #isDone: Uint8Array;
+export class RowQueue extends WithDeps<{
+  /** Ids of records. */
+  readonly rows: readonly string[];
+  /** 1 for each row with a final result; the queue updates it. */
+  readonly isDone: Uint8Array;
+}> {
   #next = 0;
   readonly #ready: number[] = [];
   /** Rows by the row that they wait for. */
@@ -19,12 +23,6 @@ export class RowQueue {
   /** `#deleted` at the start of the latest round. */
   #deletedBefore = -1;
   #isLastRound = false;
-
-  /** @param rows ids of records @param isDone 1 for each row that is done; this queue updates it */
-  constructor(rows: readonly string[], isDone: Uint8Array) {
-    this.#rows = rows;
-    this.#isDone = isDone;
-  }
 
   /** Undefined when no row is ready now, or none is left. */
   take(): number | undefined {
@@ -47,7 +45,7 @@ export class RowQueue {
   /** Records the final result of a row. */
   done(row: number, isDeleted: boolean): void {
     this.#underWay -= 1;
-    this.#isDone[row] = 1;
+    this.deps.isDone[row] = 1;
     if (isDeleted) {
       this.#deleted += 1;
       this.#isLastRound = false;
@@ -62,9 +60,9 @@ export class RowQueue {
   putBack(row: number, blockedBy: string): boolean {
     if (this.#isLastRound) return false;
     this.#underWay -= 1;
-    this.#index ??= new Map(this.#rows.map((id, i) => [id, i]));
+    this.#index ??= new Map(this.deps.rows.map((id, i) => [id, i]));
     const other = this.#index.get(blockedBy);
-    if (other === undefined || this.#isDone[other] === 1) this.#postponed.push(row);
+    if (other === undefined || this.deps.isDone[other] === 1) this.#postponed.push(row);
     else {
       const waiting = this.#waiting.get(other);
       if (waiting === undefined) this.#waiting.set(other, [row]);
@@ -75,12 +73,12 @@ export class RowQueue {
 
   /** Rows without a final result. */
   *left(): Iterable<number> {
-    for (let row = 0; row < this.#rows.length; row += 1) if (this.#isDone[row] !== 1) yield row;
+    for (let row = 0; row < this.deps.rows.length; row += 1) if (this.deps.isDone[row] !== 1) yield row;
   }
 
   #unseen(): number | undefined {
-    while (this.#next < this.#rows.length && this.#isDone[this.#next] === 1) this.#next += 1;
-    if (this.#next >= this.#rows.length) return undefined;
+    while (this.#next < this.deps.rows.length && this.deps.isDone[this.#next] === 1) this.#next += 1;
+    if (this.#next >= this.deps.rows.length) return undefined;
     this.#next += 1;
     return this.#next - 1;
   }

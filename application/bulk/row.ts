@@ -138,16 +138,9 @@ export interface RowDeps {
  * Applies a session's operation to rows, with the same decisions as single commands. Repeats have no further effect,
  * since the causation identifies a row's events (decision 15).
  */
-export abstract class RowOperation<Params extends OpParams = OpParams> extends WithDeps<RowDeps> {
-  protected readonly run: CommitRun;
-  protected readonly params: Params;
-
-  constructor(deps: RowDeps, run: CommitRun, params: Params) {
-    super(deps);
-    this.run = run;
-    this.params = params;
-  }
-
+export abstract class RowOperation<Params extends OpParams = OpParams> extends WithDeps<
+  RowDeps & { readonly run: CommitRun; readonly params: Params }
+> {
   /**
    * Applies rows together. Never rejects as a whole; a single row is rejected with {StoreUnavailable}, `unavailable`,
    * `read_model_behind` or an unexpected error when its outcome is unknown and the row must be retried.
@@ -169,7 +162,7 @@ export abstract class RowOperation<Params extends OpParams = OpParams> extends W
   async isDone(recordId: string): Promise<boolean> {
     if (!isUuid(recordId)) return false;
     const { events } = await this.deps.streams
-      .of(recordStream, this.run.tenantId, recordId)
+      .of(recordStream, this.deps.run.tenantId, recordId)
       .outcomeOf(this.contextOf(recordId));
     return events.length > 0;
   }
@@ -179,7 +172,7 @@ export abstract class RowOperation<Params extends OpParams = OpParams> extends W
    * stream back to the commit's start for events of an earlier try.
    */
   protected contextOf(recordId: string): RequestContext {
-    const { cause, sessionId, since } = this.run;
+    const { cause, sessionId, since } = this.deps.run;
     return {
       cause: { ...cause, causationId: rowCausation(sessionId, recordId) },
       priorAttempt: { after: since },

@@ -137,8 +137,8 @@ const runCommit = async (
   if (session.status !== 'committing') return true;
   const frozen = await policy.retry(() => readFrozen(deps, tenantId, session));
   const run = runOf(tenantId, session, frozen);
-  const recorder = new Recorder(deps, run);
-  const rowLoop = new RowLoop(deps, run, frozen, recorder);
+  const recorder = new Recorder({ ...deps, run });
+  const rowLoop = new RowLoop({ ...deps, run, frozen, recorder });
   const endSession = (decision: typeof finishCommit | typeof failCommit) => async (tries: number) => {
     const applied = await countCascade(deps, run, frozen.rows);
     await decide(run.cause, (state) =>
