@@ -1,14 +1,9 @@
 import { countEnd } from '../../domain/webhooks/dead-letters.ts';
 import { DeliveryDeadLettered, DeliverySucceeded } from '../../domain/webhooks/delivery.ts';
-import {
-  SUBSCRIPTIONS,
-  type Subscriptions,
-  subscriptionIn,
-  subscriptionsStream,
-} from '../../domain/webhooks/subscription.ts';
+import { SUBSCRIPTIONS, subscriptionIn, subscriptionsStream } from '../../domain/webhooks/subscription.ts';
 import type { Streams } from '../core/commands/streams.ts';
 import { dataOf, type LoggedEvent } from '../core/events/event-codec.ts';
-import { parseStreamName } from '../core/events/stream-name.ts';
+import { ownerOf } from '../core/events/stream-name.ts';
 import { systemCauseOf } from '../core/subscriptions/caused-by.ts';
 import type { Subscriber } from '../core/subscriptions/subscriber.ts';
 import type { StoredEvent } from '../ports/event-store.ts';
@@ -22,17 +17,6 @@ export const deadLetterCounter = (deps: { readonly streams: Streams }): Subscrib
   const known = new Set<string>();
   const cachedOf = (tenantId: string) =>
     deps.streams.of(subscriptionsStream, tenantId, SUBSCRIPTIONS).cached()?.state;
-  /** The state that was checked last, and whether no subscription in it has dead letters. */
-  let checked: { readonly state: Subscriptions; readonly isClean: boolean } | undefined;
-  const haveNoDeadLetters = (tenantId: string): boolean => {
-    const state = cachedOf(tenantId);
-    if (state === undefined) return false;
-    if (state !== checked?.state) {
-      const isClean = Object.values(state.byId).every(({ deadLetters }) => deadLetters.length === 0);
-      checked = { state, isClean };
-    }
-    return checked.isClean;
-  };
   /** Whether the event is a success that changes nothing, since its subscription has no dead letters to reset. */
   const isNothing = (event: LoggedEvent): boolean => {
     const success = dataOf(DeliverySucceeded, event);
@@ -43,8 +27,11 @@ export const deadLetterCounter = (deps: { readonly streams: Streams }): Subscrib
   /** True for a success if its tenant has no dead letters. */
   const skips = ({ type, stream }: StoredEvent): boolean => {
     if (type !== DeliverySucceeded.type) return false;
-    const { tenantId } = parseStreamName(stream);
-    return known.has(tenantId) && haveNoDeadLetters(tenantId);
+    const tenantId = ownerOf(stream);
+    const state = known.has(tenantId) ? cachedOf(tenantId) : undefined;
+    return (
+      state !== undefined && Object.values(state.byId).every(({ deadLetters }) => deadLetters.length === 0)
+    );
   };
   const handle = async (event: LoggedEvent): Promise<void> => {
     const dead = dataOf(DeliveryDeadLettered, event);

@@ -1,6 +1,6 @@
 import { PLATFORM } from '../../domain/core/platform.ts';
 import { truncate } from '../../domain/core/text.ts';
-import { type Tenant, tenantStream } from '../../domain/tenancy/tenant.ts';
+import { tenantStream } from '../../domain/tenancy/tenant.ts';
 import { type AttemptOutcome, deliveryStream, dropDelivery } from '../../domain/webhooks/delivery.ts';
 import { retryAfterOf, retryDelayMs } from '../../domain/webhooks/retry-delay.ts';
 import {
@@ -56,26 +56,13 @@ export class DeliveryAttempts extends WithDeps<{
   readonly retrySeconds: readonly number[];
   readonly timeoutMs: number;
 }> {
-  readonly #secrets = new SigningKeys(this.deps.keys);
+  readonly #secrets = new SigningKeys(this.deps);
 
   /**
-   * The subscription if its deliveries may be sent; `waits` while it is paused or its tenant is suspended. Synchronous
-   * if cached states show that deliveries may be sent. Otherwise returns a promise, and reads the store before the
-   * promise resolves to `deleted`.
+   * The subscription if its deliveries may be sent; `waits` while it is paused or its tenant is suspended. Reads the
+   * store before it reports a subscription as deleted.
    */
-  activeSubscription(
-    tenantId: string,
-    id: string,
-  ): Subscription | Promise<Subscription | 'waits' | 'deleted'> {
-    const { streams } = this.deps;
-    const subscriptions = streams.of(subscriptionsStream, tenantId, SUBSCRIPTIONS).cached();
-    const subscription = subscriptions && subscriptionIn(subscriptions.state, id);
-    const tenant = streams.of(tenantStream, PLATFORM, tenantId).cached();
-    const isActive = subscription?.state === 'active' && tenant !== undefined && !isSuspended(tenant.state);
-    return isActive ? subscription : this.#readSubscription(tenantId, id);
-  }
-
-  async #readSubscription(tenantId: string, id: string): Promise<Subscription | 'waits' | 'deleted'> {
+  async activeSubscription(tenantId: string, id: string): Promise<Subscription | 'waits' | 'deleted'> {
     const { streams } = this.deps;
     const subscriptions = await streams
       .of(subscriptionsStream, tenantId, SUBSCRIPTIONS)
@@ -84,7 +71,7 @@ export class DeliveryAttempts extends WithDeps<{
     if (subscription === undefined) return 'deleted';
     if (subscription.state === 'paused') return 'waits';
     const { state: tenant } = await streams.of(tenantStream, PLATFORM, tenantId).load();
-    return isSuspended(tenant) ? 'waits' : subscription;
+    return tenant.exists && tenant.status === 'suspended' ? 'waits' : subscription;
   }
 
   /**
@@ -99,17 +86,16 @@ export class DeliveryAttempts extends WithDeps<{
   ): Promise<AttemptResult | Pick<AttemptResult, 'position'> | undefined> {
     const { clock, deliveries, http, timeoutMs } = this.deps;
     const read = deliveries.load(tenantId, deliveryId, hints);
-    const { loaded, body } = read instanceof Promise ? await read : read;
+    const { loaded, body: known } = read instanceof Promise ? await read : read;
     const { state, position } = loaded;
     // Nothing is due: the read model was behind. Once it has folded `position`, it no longer lists this attempt as due.
     if (state.kind !== 'scheduled' || state.dueAt === null || state.dueAt > clock.now()) return { position };
-    const events = isWhole(body) ? body : await readBody(this.deps, tenantId, deliveryId);
+    const events = isWhole(known) ? known : await readBody(this.deps, tenantId, deliveryId);
     const [first] = events;
     // Checks the subscription last, so that changes during the read of a long body count.
-    const active = this.activeSubscription(tenantId, state.subscriptionId);
-    const subscription = active instanceof Promise ? await active : active;
+    const subscription = await this.activeSubscription(tenantId, state.subscriptionId);
     if (typeof subscription === 'string') return undefined;
-    const secret = this.#secrets.known(subscription.secret) ?? (await this.#secrets.of(subscription.secret));
+    const secret = await this.#secrets.of(subscription.secret);
     // The secret's key is destroyed when the subscription is deleted: the delivery will be dropped.
     if (secret === undefined || first === undefined) return undefined;
     const isGrace = subscription.previous !== undefined && clock.now() < subscription.previous.until;
@@ -120,23 +106,22 @@ export class DeliveryAttempts extends WithDeps<{
     const span = continueSpan('webhook', 'client', first.traceparent, {
       ...{ 'event.name': state.event, 'delivery.attempt': attempt, 'tenant.id': tenantId },
     });
-    const bytes = bodyOf(events);
-    const signed = {
+    const body = bodyOf(events);
+    const headers = headersOf({
       event: state.event,
       deliveryId,
       attempt,
-      body: bytes,
-      now: clock.now(),
+      body,
+      now: calledAt,
       secret,
       previous,
-    };
-    const headers = headersOf(signed);
+    });
     const answer = await http.request(
       {
         url: subscription.url,
         method: 'POST',
         headers: span === undefined ? headers : { ...headers, traceparent: span.traceparent },
-        body: bytes,
+        body,
         timeoutMs,
         maxResponseBytes: MAX_RESPONSE_BYTES,
         reuse: `${tenantId}/${subscription.id}`,
@@ -190,8 +175,6 @@ export class DeliveryAttempts extends WithDeps<{
     return position;
   }
 }
-
-const isSuspended = (tenant: Tenant): boolean => tenant.exists && tenant.status === 'suspended';
 
 /** Cleans an external message for storing and display: no control characters, at most 500 characters. */
 const cleanMessage = (message: string): string => {

@@ -1,6 +1,7 @@
 import { createHmac, createSecretKey, type KeyObject } from 'node:crypto';
 import { evictOldest } from '../core/memory/evict-oldest.ts';
 import type { KeyRing } from '../core/privacy/key-ring.ts';
+import { WithDeps } from '../core/with-deps.ts';
 
 /** Data for the headers (specification, Webhook events, Headers). */
 interface Signed {
@@ -39,26 +40,15 @@ const standardSignatureOf = ({ standard }: SigningKey, prefix: string, body: Uin
 const MAX_SIGNING_KEYS = 2_000;
 
 /** Caches opened secrets as key objects. A secret whose data key is destroyed is no longer returned. */
-export class SigningKeys {
-  readonly #keys: KeyRing;
+export class SigningKeys extends WithDeps<{ readonly keys: KeyRing }> {
   readonly #opened = new Map<string, SigningKey>();
-
-  constructor(keys: KeyRing) {
-    this.#keys = keys;
-  }
-
-  /** A cached key whose data key is loaded and not destroyed. */
-  known(sealed: string): SigningKey | undefined {
-    const known = this.#opened.get(sealed);
-    return known !== undefined && this.#keys.opens(sealed) ? known : undefined;
-  }
 
   /** Undefined when the data key is destroyed. @param sealed the sealed secret */
   async of(sealed: string): Promise<SigningKey | undefined> {
-    const known = this.known(sealed);
-    if (known !== undefined) return known;
+    const known = this.#opened.get(sealed);
+    if (known !== undefined && this.deps.keys.opens(sealed)) return known;
     this.#opened.delete(sealed);
-    const secret = await this.#keys.open(sealed);
+    const secret = await this.deps.keys.open(sealed);
     if (secret === undefined) return undefined;
     const key = signingKeyOf(secret);
     this.#opened.set(sealed, key);

@@ -112,12 +112,14 @@ export class WebhookDeliveries extends WithDeps<{
 
   /** @throws `not_found`, `subscription_paused` */
   async replay(tenantId: string, deliveryId: string, context: RequestContext): Promise<Position | undefined> {
-    const { subscriptionId } = await this.#delivery(tenantId, deliveryId);
-    await this.#checkNotPaused(tenantId, subscriptionId);
-    const replayId = context.newId();
-    const { position } = await this.deps.streams
-      .of(deliveryStream, tenantId, deliveryId)
-      .execute(context, (current, { now }) => requestReplay(current, { id: replayId, dueAt: now }));
+    const stream = this.deps.streams.of(deliveryStream, tenantId, deliveryId);
+    const delivery = await stream.loadWhere(({ kind }) => kind === 'scheduled');
+    if (delivery.kind !== 'scheduled') throw notFound();
+    await this.#checkNotPaused(tenantId, delivery.subscriptionId);
+    const id = context.newId();
+    const { position } = await stream.execute(context, (current, { now: dueAt }) =>
+      requestReplay(current, { id, dueAt }),
+    );
     return position;
   }
 
@@ -167,14 +169,6 @@ export class WebhookDeliveries extends WithDeps<{
   async #checkNotPaused(tenantId: string, id: string): Promise<void> {
     const stream = this.deps.streams.of(subscriptionsStream, tenantId, SUBSCRIPTIONS);
     checkNotPaused(await stream.loadWhere((cached) => subscriptionIn(cached, id)?.state === 'active'), id);
-  }
-
-  /** @throws `not_found` */
-  async #delivery(tenantId: string, id: string): Promise<ScheduledDelivery> {
-    const stream = this.deps.streams.of(deliveryStream, tenantId, id);
-    const state = await stream.loadWhere(({ kind }) => kind === 'scheduled');
-    if (state.kind !== 'scheduled') throw notFound();
-    return state;
   }
 }
 

@@ -129,7 +129,7 @@ export class Webhooks extends WithDeps<{
 
   /** The opened secret; for a retried keyed request, the secret that its first try made. */
   async #shown(sealed: readonly (string | undefined)[]): Promise<string> {
-    const [made] = sealed.filter((each) => each !== undefined);
+    const made = sealed.find((each) => each !== undefined);
     const secret = made === undefined ? undefined : await this.deps.keys.open(made);
     if (secret === undefined) throw notFound();
     return secret;
