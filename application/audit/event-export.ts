@@ -53,7 +53,7 @@ export class EventExport extends WithDeps<{
   readonly catalogue: readonly EventDefinition[];
   readonly keys: KeyRing;
 }> {
-  readonly #views = new OpenedViews(this.deps.catalogue, this.deps.keys);
+  readonly #views = new OpenedViews(this.deps);
   readonly #stopping = new AbortController();
 
   /** Aborted when the process stops. */

@@ -1,5 +1,6 @@
 import type { EventDefinition } from '../../domain/core/event.ts';
 import { ERASED, type KeyRing, sealedKeyId } from '../core/privacy/key-ring.ts';
+import { WithDeps } from '../core/with-deps.ts';
 import type { StoredEvent } from '../ports/event-store.ts';
 
 /** Shown in place of a credential. */
@@ -25,18 +26,11 @@ const KEYS_AT_ONCE = 256;
  * Opens the personal fields that event definitions name. Other text that looks sealed is not opened, since a user may
  * have typed it.
  */
-export class OpenedViews {
-  readonly #keys: KeyRing;
-  readonly #definitions: ReadonlyMap<string, EventDefinition>;
-
-  constructor(catalogue: readonly EventDefinition[], keys: KeyRing) {
-    this.#keys = keys;
-    this.#definitions = new Map(
-      catalogue
-        .filter(({ personal }) => Object.keys(personal).length > 0)
-        .map((definition) => [definition.type, definition]),
-    );
-  }
+export class OpenedViews extends WithDeps<{
+  readonly catalogue: readonly EventDefinition[];
+  readonly keys: KeyRing;
+}> {
+  readonly #definitions = new Map(this.deps.catalogue.map((definition) => [definition.type, definition]));
 
   /** Opens events, in order. @throws {StoreUnavailable} when the keys cannot be read */
   async open(events: readonly StoredEvent[]): Promise<OpenedEvent[]> {
@@ -44,7 +38,7 @@ export class OpenedViews {
     for (let at = 0; at < events.length; at += KEYS_AT_ONCE) {
       const sealed: SealedField[] = [];
       for (const stored of events.slice(at, at + KEYS_AT_ONCE)) opened.push(this.#read(stored, sealed));
-      await this.#keys.load(sealed.map(({ text }) => sealedKeyId(text)));
+      await this.deps.keys.load(sealed.map(({ text }) => sealedKeyId(text)));
       for (const { data, field, text } of sealed) data[field] = this.#textOf(text);
     }
     return opened;
@@ -71,7 +65,7 @@ export class OpenedViews {
   /** Opens a sealed text whose key is loaded. */
   #textOf(sealed: string): string {
     try {
-      return this.#keys.openLoaded(sealed) ?? ERASED;
+      return this.deps.keys.openLoaded(sealed) ?? ERASED;
     } catch {
       // The sealed bytes were changed.
       return UNREADABLE;

@@ -71,7 +71,8 @@ export const compareReadModel = async (projection: Projection, deps: ComparisonD
   if (active === undefined || !isOurs) {
     return { projection: projection.name, position: undefined, documents: 0, differences: [] };
   }
-  const compared = await new Comparison(projection, { projection: projection.name, tag: active }, deps).run();
+  const generation = { projection: projection.name, tag: active };
+  const compared = await new Comparison({ ...deps, projection, generation }).run();
   const now = await deps.live.activeGeneration(projection.name);
   if (now.active !== active) throw new Replaced(`${projection.name}: another generation replaced this one`);
   return compared;
@@ -81,20 +82,18 @@ export class Replaced extends Error {
   override readonly name = 'Replaced';
 }
 
-class Comparison extends WithDeps<ComparisonDeps> {
-  readonly #projection: Projection;
-  readonly #generation: GenerationId;
-  readonly #rebuilt: Generation;
+class Comparison extends WithDeps<
+  ComparisonDeps & { readonly projection: Projection; readonly generation: GenerationId }
+> {
+  readonly #projection = this.deps.projection;
+  readonly #generation = this.deps.generation;
+  readonly #rebuilt = new Generation(this.#projection, this.#generation, {
+    ...this.deps,
+    store: this.deps.scratch,
+  });
   readonly #found: Difference[] = [];
   #stopped: ReadonlySet<string> = new Set();
   #documents = 0;
-
-  constructor(projection: Projection, generation: GenerationId, deps: ComparisonDeps) {
-    super(deps);
-    this.#projection = projection;
-    this.#generation = generation;
-    this.#rebuilt = new Generation(projection, generation, { ...deps, store: deps.scratch });
-  }
 
   async run(): Promise<Compared> {
     const { live, scratch, events } = this.deps;

@@ -49,8 +49,8 @@ const dispatch = async (deps: DispatcherDeps, held: AbortSignal): Promise<void> 
     const key = `${tenantId}/${subscriptionId}/${ordered}`;
     const present = workers.get(key);
     if (present !== undefined) return present;
-    const signals = { stopping: stopping.signal, calls: calls.signal };
-    const worker = new EndpointWorker({ tenantId, subscriptionId, ordered }, deps, signals);
+    const name = { tenantId, subscriptionId, ordered };
+    const worker = new EndpointWorker({ ...deps, name, stopping: stopping.signal, calls: calls.signal });
     workers.set(key, worker);
     const run = worker.run(() => workers.delete(key)).finally(() => running.delete(run));
     running.add(run);

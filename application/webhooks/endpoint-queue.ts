@@ -1,3 +1,4 @@
+import { WithDeps } from '../core/with-deps.ts';
 import type { Position } from '../ports/event-store.ts';
 
 /** Names a queue: deliveries replayed in order form a separate queue. */
@@ -33,9 +34,10 @@ const MAX_ENDED = 1_024;
  * deliveries are left out of the pages: a wait after each attempt would make the read model fold in small steps. Only a
  * page that was read after a wait can show that the queue is empty.
  */
-export class EndpointQueue {
-  readonly #name: QueueName;
-  readonly #pending: PendingDeliveries;
+export class EndpointQueue extends WithDeps<{
+  readonly name: QueueName;
+  readonly pending: PendingDeliveries;
+}> {
   /** Due times (ms) of the last page's deliveries that were not started yet. */
   #waiting = new Map<string, number>();
   /** Due times (ms) of started deliveries; undefined for a delivery that the summary no longer counts. */
@@ -45,11 +47,6 @@ export class EndpointQueue {
   #isLong = false;
   /** Time (ms) of the last wait for the read model. */
   #waitedAt = Number.NEGATIVE_INFINITY;
-
-  constructor(name: QueueName, pending: PendingDeliveries) {
-    this.#name = name;
-    this.#pending = pending;
-  }
 
   /** Number of deliveries under way. */
   get underWay(): number {
@@ -81,9 +78,9 @@ export class EndpointQueue {
   async next(now: number, seen: Position | undefined): Promise<readonly Due[]> {
     const underWay = this.#underWay.size;
     const isRecent = Math.abs(now - this.#waitedAt) < MAX_UNWAITED_MS;
-    if (this.#isLong && isRecent && !this.#name.ordered && this.#ended.size < MAX_ENDED) {
+    if (this.#isLong && isRecent && !this.deps.name.ordered && this.#ended.size < MAX_ENDED) {
       const limit = PAGE + underWay + this.#ended.size;
-      const found = await this.#pending.of(this.#name, limit, undefined);
+      const found = await this.deps.pending.of(this.deps.name, limit, undefined);
       const due = this.#open(found).filter(({ dueAt }) => dueAt <= now);
       this.#forgetKnown(found);
       if (due.length > 0) return this.#take(due);
@@ -93,7 +90,7 @@ export class EndpointQueue {
     this.#isLong = true;
     this.#waitedAt = now;
     const limit = PAGE + underWay;
-    const found = await this.#pending.of(this.#name, limit, seen);
+    const found = await this.deps.pending.of(this.deps.name, limit, seen);
     const waiting = this.#open(found);
     this.#isLong = found.length >= limit;
     if (!this.#isLong) this.#ended.clear();

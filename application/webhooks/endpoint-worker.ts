@@ -2,6 +2,7 @@ import type { FairLimiter } from '../core/concurrency/fair-limiter.ts';
 import { isUnavailable } from '../core/concurrency/retry-policy.ts';
 import { timeSlices } from '../core/concurrency/time-slices.ts';
 import type { LoggedEvent } from '../core/events/event-codec.ts';
+import { WithDeps } from '../core/with-deps.ts';
 import type { Clock } from '../ports/clock.ts';
 import { latest, type Position } from '../ports/event-store.ts';
 import type { Logger } from '../ports/logger.ts';
@@ -41,15 +42,18 @@ const MAX_THROTTLE_MS = 160;
  * Sends the deliveries of one queue of a subscription: sleeps until a delivery is due or the worker is woken, without
  * polling. An error in one worker does not affect other workers.
  */
-export class EndpointWorker {
-  readonly queue: EndpointQueue;
-  readonly #name: QueueName;
-  readonly #deps: EndpointWorkerDeps;
-  /** When aborted, no further attempt starts. */
-  readonly #stopping: AbortSignal;
-  /** Aborts running calls. */
-  readonly #calls: AbortSignal;
-  readonly #maxCalls: number;
+export class EndpointWorker extends WithDeps<
+  EndpointWorkerDeps & {
+    readonly name: QueueName;
+    /** When aborted, no further attempt starts. */
+    readonly stopping: AbortSignal;
+    /** Aborts running calls. */
+    readonly calls: AbortSignal;
+  }
+> {
+  readonly queue = new EndpointQueue(this.deps);
+  readonly #name = this.deps.name;
+  readonly #maxCalls = this.#name.ordered ? 1 : MAX_CALLS;
   #calling = 0;
   /** Resolvers of promises that wait until a call or an attempt ends. */
   #slotWaiters: (() => void)[] = [];
@@ -64,19 +68,6 @@ export class EndpointWorker {
   #caughtUp = false;
   #isWoken = false;
   #wakeUp: () => void = () => undefined;
-
-  constructor(
-    name: QueueName,
-    deps: EndpointWorkerDeps,
-    signals: { stopping: AbortSignal; calls: AbortSignal },
-  ) {
-    this.#name = name;
-    this.#deps = deps;
-    this.#stopping = signals.stopping;
-    this.#calls = signals.calls;
-    this.#maxCalls = name.ordered ? 1 : MAX_CALLS;
-    this.queue = new EndpointQueue(name, deps.pending);
-  }
 
   /**
    * Due time (ms) of the oldest delivery; undefined if no delivery waits, for another tenant, for an ordered queue, and
@@ -106,11 +97,11 @@ export class EndpointWorker {
    */
   offer(id: string, scheduledEvent: LoggedEvent): void {
     const { position } = scheduledEvent;
-    const isNext = this.#caughtUp && this.#hasSlot && !this.#stopping.aborted;
+    const isNext = this.#caughtUp && this.#hasSlot && !this.deps.stopping.aborted;
     if (isNext && !this.queue.isUnderWay(id)) {
       this.#advanceSeen(position);
       // Without a free slot of the limiter, the event is not kept in memory (thousands may wait) and is read again.
-      this.#start(id, this.#deps.limiter.isFree(this.#name.tenantId) ? { scheduledEvent } : {});
+      this.#start(id, this.deps.limiter.isFree(this.#name.tenantId) ? { scheduledEvent } : {});
     } else this.#signal(position);
   }
 
@@ -119,7 +110,7 @@ export class EndpointWorker {
    * @param onEnd called when the worker accepts no further delivery, before it waits for running attempts
    */
   async run(onEnd: () => void): Promise<void> {
-    const signal = this.#stopping;
+    const signal = this.deps.stopping;
     const stop = (): void => this.#signal();
     signal.addEventListener('abort', stop);
     for (let failures = 0; !signal.aborted; ) {
@@ -130,11 +121,11 @@ export class EndpointWorker {
       } catch (error) {
         failures += 1;
         const { tenantId, subscriptionId } = this.#name;
-        this.#deps.logger.warn(
+        this.deps.logger.warn(
           { err: error, tenant_id: tenantId, subscription_id: subscriptionId, failures },
           'the deliveries of a webhook could not be processed; retrying',
         );
-        await this.#deps.sleep(Math.min(100 * 2 ** failures, 10_000), signal);
+        await this.deps.sleep(Math.min(100 * 2 ** failures, 10_000), signal);
       }
     }
     onEnd();
@@ -143,7 +134,7 @@ export class EndpointWorker {
   }
 
   async #work(): Promise<'gone' | undefined> {
-    const { attempts, clock } = this.#deps;
+    const { attempts, clock } = this.deps;
     this.#isWoken = false;
     const subscription = await attempts.activeSubscription(this.#name.tenantId, this.#name.subscriptionId);
     if (subscription === 'waits') {
@@ -172,10 +163,10 @@ export class EndpointWorker {
     const ids = due.map(({ id }) => id);
     // Reads ahead only for an unordered queue without failures: other deliveries may wait long and become outdated.
     const isAhead = due.length > 1 && this.#failures === 0 && !this.#name.ordered;
-    const found = isAhead ? await this.#deps.deliveries.readAhead(this.#name.tenantId, ids) : undefined;
+    const found = isAhead ? await this.deps.deliveries.readAhead(this.#name.tenantId, ids) : undefined;
     for (const id of ids) {
       if (!this.#hasSlot) await this.#freeSlot();
-      if (this.#stopping.aborted || this.#isStale) return false;
+      if (this.deps.stopping.aborted || this.#isStale) return false;
       // The attempt may wait for a slot: a change until then makes the data read ahead outdated.
       const take = (): FoundDelivery | undefined => {
         const own = found?.get(id);
@@ -194,7 +185,7 @@ export class EndpointWorker {
 
   async #freeSlot(): Promise<undefined> {
     while (!this.#hasSlot) {
-      if (this.queue.underWay >= MAX_UNRECORDED) this.#deps.deliveries.flushNow();
+      if (this.queue.underWay >= MAX_UNRECORDED) this.deps.deliveries.flushNow();
       await this.#slotChange();
     }
   }
@@ -208,7 +199,7 @@ export class EndpointWorker {
   }
 
   #start(id: string, known: KnownDelivery): void {
-    this.queue.start(id, this.#deps.clock.now());
+    this.queue.start(id, this.deps.clock.now());
     void this.#attempt(id, known).finally(() => {
       this.queue.end(id);
       this.#slotFreed();
@@ -219,7 +210,7 @@ export class EndpointWorker {
   /** Never rejects. */
   async #attempt(id: string, known: KnownDelivery): Promise<void> {
     const { tenantId, subscriptionId, ordered } = this.#name;
-    const { limiter, logger, sleep } = this.#deps;
+    const { limiter, logger, sleep } = this.deps;
     this.#calling += 1;
     const giveBack = once(await limiter.take(tenantId, `${subscriptionId} ${ordered}`));
     const callEnded = once(() => {
@@ -235,32 +226,32 @@ export class EndpointWorker {
     try {
       // Spreads new calls over ticks, since many endpoints may answer in the same tick.
       await timeSlices.of(tenantId, 'webhook-dispatcher').begin();
-      if (!this.#stopping.aborted) await this.#send(id, { ...known, onDelivered, ordered });
+      if (!this.deps.stopping.aborted) await this.#send(id, { ...known, onDelivered, ordered });
     } catch (error) {
-      if (!this.#calls.aborted) {
+      if (!this.deps.calls.aborted) {
         logger.warn(
           { err: error, tenant_id: tenantId, delivery_id: id },
           'an attempt failed because of an error in the server',
         );
         // An ordered queue repeats a delivery that cannot be recorded now; after another error it starts the next.
         if (ordered && isUnavailable(error)) this.#isStale = true;
-        await sleep(1000, this.#calls);
+        await sleep(1000, this.deps.calls);
       }
     } finally {
       giveBack();
     }
     const beyond = this.#failures - THROTTLED_AFTER;
-    if (beyond > 0) await sleep(Math.min(beyond * THROTTLE_STEP_MS, MAX_THROTTLE_MS), this.#stopping);
+    if (beyond > 0) await sleep(Math.min(beyond * THROTTLE_STEP_MS, MAX_THROTTLE_MS), this.deps.stopping);
     callEnded();
   }
 
   async #send(id: string, hints: AttemptHints): Promise<void> {
-    const { attempts, sleep } = this.#deps;
-    const result = await attempts.attempt(this.#name.tenantId, id, this.#calls, hints);
+    const { attempts, sleep } = this.deps;
+    const result = await attempts.attempt(this.#name.tenantId, id, this.deps.calls, hints);
     this.#advanceSeen(result?.position);
     if (result === undefined) {
       this.#isStale = true;
-      await sleep(MUST_WAIT_MS, this.#calls);
+      await sleep(MUST_WAIT_MS, this.deps.calls);
     } else if ('outcome' in result && result.outcome !== 'delivered') this.#failures += 1;
   }
 
@@ -268,7 +259,7 @@ export class EndpointWorker {
   async #drop(waiting: readonly Due[]): Promise<'gone' | undefined> {
     if (waiting.length === 0) return this.queue.underWay === 0 ? 'gone' : this.#wait(undefined);
     for (const { id } of waiting) {
-      this.#advanceSeen(await this.#deps.attempts.drop(this.#name.tenantId, id));
+      this.#advanceSeen(await this.deps.attempts.drop(this.#name.tenantId, id));
       this.queue.end(id);
     }
     return undefined;
@@ -283,7 +274,7 @@ export class EndpointWorker {
     if (this.#isWoken) return undefined;
     const timer = new AbortController();
     const promise = new Promise<void>((resolve) => (this.#wakeUp = resolve));
-    await Promise.race(ms === undefined ? [promise] : [promise, this.#deps.sleep(ms, timer.signal)]);
+    await Promise.race(ms === undefined ? [promise] : [promise, this.deps.sleep(ms, timer.signal)]);
     timer.abort('woken'); // Without a reason, `abort` would create an error with a stack.
     return undefined;
   }
