@@ -12,8 +12,6 @@ export interface EntityDoc extends SchemaDefinition {
 
 const entities = collection<EntityDoc>('entities');
 
-const definitionOf = ({ label, fields, workflow }: SchemaDefinition) => ({ label, fields, workflow });
-
 export const entitiesProjection = projection<SchemaEvent>({
   name: 'entities',
   version: 1,
@@ -24,16 +22,11 @@ export const entitiesProjection = projection<SchemaEvent>({
     },
   ],
   on: {
-    EntityDefined: ({ data, at }) => [
-      entities.put(data.entity_name, {
-        name: data.entity_name,
-        ...definitionOf(data),
-        created_at: iso(at),
-        updated_at: iso(at),
-      }),
+    EntityDefined: ({ data: { entity_name: name, ...definition }, at }) => [
+      entities.put(name, { name, ...definition, created_at: iso(at), updated_at: iso(at) }),
     ],
-    EntityChanged: ({ data, at }) => [
-      entities.merge(data.entity_name, { ...definitionOf(data), updated_at: iso(at) }),
+    EntityChanged: ({ data: { entity_name, label, fields, workflow }, at }) => [
+      entities.merge(entity_name, { label, fields, workflow, updated_at: iso(at) }),
     ],
   },
 });

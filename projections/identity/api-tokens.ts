@@ -1,18 +1,17 @@
 import { byCreatedAt, collection } from '../../domain/core/collection.ts';
+import type { EventOf } from '../../domain/core/event.ts';
 import { iso, projection } from '../../domain/core/projection.ts';
-import type { ApiTokenEvent } from '../../domain/identity/api-token.ts';
-import type { Scope } from '../../domain/identity/scopes.ts';
+import type { ApiTokenEvent, ApiTokenMinted } from '../../domain/identity/api-token.ts';
 
 /** The API tokens of a tenant, including revoked ones, without secrets or hashes (decisions, section 3). */
 
-interface ApiTokenDoc {
+interface ApiTokenDoc
+  extends Pick<
+    EventOf<typeof ApiTokenMinted>['data'],
+    'name' | 'prefix' | 'scopes' | 'created_by' | 'expires_at'
+  > {
   readonly id: string;
-  readonly name: string;
-  readonly prefix: string;
-  readonly scopes: readonly Scope[];
-  readonly created_by: string;
   readonly created_at: string;
-  readonly expires_at: string | null;
   readonly last_used_at: string | null;
   readonly revoked_at: string | null;
 }

@@ -5,12 +5,6 @@ import { balanceQueries, type Turnover, type Turnovers, turnoversIn } from './le
 
 /** Reports (decisions, section 9). Amounts are exact sums in minor units, with the usual sign of the account type. */
 
-interface ReportLine {
-  readonly code: string;
-  readonly name: string;
-  readonly amount: bigint;
-}
-
 const NONE: Turnover = { debit: 0n, credit: 0n };
 /** Summed columns of a trial balance, in order. */
 export const SUMS = [
@@ -21,6 +15,8 @@ export const SUMS = [
   'closing_debit',
   'closing_credit',
 ] as const;
+
+type Sums = Readonly<Record<(typeof SUMS)[number], bigint>>;
 
 const positive = (amount: bigint): bigint => (amount > 0n ? amount : 0n);
 const sum = (amounts: readonly bigint[]): bigint => amounts.reduce((all, each) => all + each, 0n);
@@ -59,30 +55,23 @@ export const presentBalances = async (
   };
 };
 
-export type TrialBalance = ReturnType<typeof trialBalance>;
-
 export const trialBalance = ({ chart, before, through }: Balances, { currency, from, to }: Range) => {
-  const accounts = chart.flatMap((account) => {
-    const closing = through.get(account.code_key);
+  const accounts = chart.flatMap(({ code, code_key, name, type }) => {
+    const closing = through.get(code_key);
     if (closing === undefined) return [];
-    const opening = before.get(account.code_key) ?? NONE;
-    const { code, name, type } = account;
-    return [
-      {
-        code,
-        name,
-        type,
-        opening_debit: positive(opening.debit - opening.credit),
-        opening_credit: positive(opening.credit - opening.debit),
-        debit: closing.debit - opening.debit,
-        credit: closing.credit - opening.credit,
-        closing_debit: positive(closing.debit - closing.credit),
-        closing_credit: positive(closing.credit - closing.debit),
-      },
-    ];
+    const opening = before.get(code_key) ?? NONE;
+    const sums: Sums = {
+      opening_debit: positive(opening.debit - opening.credit),
+      opening_credit: positive(opening.credit - opening.debit),
+      debit: closing.debit - opening.debit,
+      credit: closing.credit - opening.credit,
+      closing_debit: positive(closing.debit - closing.credit),
+      closing_credit: positive(closing.credit - closing.debit),
+    };
+    return [{ code, name, type, ...sums }];
   });
-  const total = (column: (typeof SUMS)[number]): bigint => sum(accounts.map((row) => row[column]));
-  const totals = {
+  const total = (column: keyof Sums): bigint => sum(accounts.map((row) => row[column]));
+  const totals: Sums = {
     opening_debit: total('opening_debit'),
     opening_credit: total('opening_credit'),
     debit: total('debit'),
@@ -90,35 +79,29 @@ export const trialBalance = ({ chart, before, through }: Balances, { currency, f
     closing_debit: total('closing_debit'),
     closing_credit: total('closing_credit'),
   };
-  return {
-    currency,
-    from: from ?? null,
-    to,
-    accounts,
-    totals,
-    balanced:
-      totals.opening_debit === totals.opening_credit &&
-      totals.debit === totals.credit &&
-      totals.closing_debit === totals.closing_credit,
-  };
+  const balanced =
+    totals.opening_debit === totals.opening_credit &&
+    totals.debit === totals.credit &&
+    totals.closing_debit === totals.closing_credit;
+  return { currency, from: from ?? null, to, accounts, totals, balanced };
 };
+export type TrialBalance = ReturnType<typeof trialBalance>;
 
 /** Report lines of all accounts of one type that have a turnover in `turnovers`. */
-const linesOf = (chart: Balances['chart'], type: AccountType, turnovers: Turnovers): readonly ReportLine[] =>
-  chart.flatMap(({ code, code_key, name, type: its }): ReportLine[] => {
+const linesOf = (chart: Balances['chart'], type: AccountType, turnovers: Turnovers) =>
+  chart.flatMap(({ code, code_key, name, type: its }) => {
     const turnover = its === type ? turnovers.get(code_key) : undefined;
     if (turnover === undefined) return [];
     const net = turnover.debit - turnover.credit;
     return [{ code, name, amount: type === 'Asset' || type === 'Expense' ? net : -net }];
   });
 
-const totalOf = (lines: readonly ReportLine[]): bigint => sum(lines.map(({ amount }) => amount));
+const totalOf = (lines: ReturnType<typeof linesOf>): bigint => sum(lines.map(({ amount }) => amount));
+
+type Closed = Range & { readonly from: string };
 
 /** Omits accounts without a turnover in the range. */
-export const profitAndLoss = (
-  { chart, before, through }: Balances,
-  { currency, from, to }: Range & { readonly from: string },
-) => {
+export const profitAndLoss = ({ chart, before, through }: Balances, { currency, from, to }: Closed) => {
   const moved = new Map<string, Turnover>();
   for (const [account, all] of through) {
     const earlier = before.get(account) ?? NONE;
@@ -139,7 +122,7 @@ export const balanceSheet = (
   const assets = linesOf(chart, 'Asset', through);
   const liabilities = linesOf(chart, 'Liability', through);
   const equity = linesOf(chart, 'Equity', through);
-  // All revenue less all expenses up to `asOf`.
+  /** All revenue less all expenses up to `asOf`, a part of the equity. */
   const current_earnings =
     totalOf(linesOf(chart, 'Revenue', through)) - totalOf(linesOf(chart, 'Expense', through));
   const [total_assets, total_liabilities] = [totalOf(assets), totalOf(liabilities)];

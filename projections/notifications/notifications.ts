@@ -71,15 +71,14 @@ export const notificationsOf = (
   reader: DocumentReader,
   tenantId: string,
   userId: string,
-  page: PageRequest & { readonly unreadOnly: boolean },
+  { unreadOnly, ...page }: PageRequest & { readonly unreadOnly: boolean },
 ): Promise<Page<NotificationDoc>> =>
   reader.find('notifications', tenantId, {
-    ...(page.unreadOnly
+    ...(unreadOnly
       ? { index: 'unread', equals: [userId, true] }
       : { index: 'by_recipient', equals: [userId] }),
     order: 'desc',
-    limit: page.limit,
-    after: page.after,
+    ...page,
   });
 
 export const unreadCountOf = async (

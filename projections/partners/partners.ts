@@ -17,13 +17,8 @@ export const partnersProjection = projection<PartnerEvent>({
   version: 1,
   collections: [{ name: 'partners', indexes: [byCreatedAt] }],
   on: {
-    PartnerCreated: ({ data, at }) => [
-      partners.put(data.partner_id, {
-        id: data.partner_id,
-        name: data.name,
-        home_tenant_id: data.home_tenant_id,
-        created_at: iso(at),
-      }),
+    PartnerCreated: ({ data: { partner_id: id, ...settings }, at }) => [
+      partners.put(id, { id, ...settings, created_at: iso(at) }),
     ],
     PartnerChanged: ({ data: { partner_id, ...values } }) => [partners.merge(partner_id, defined(values))],
   },
