@@ -98,12 +98,8 @@ export const retrievalIndexer = (deps: {
   };
 
   const lastChanges = (events: readonly LoggedEvent[]): readonly Change[] => {
-    const last = new Map<string, Change>();
-    for (const event of events) {
-      const change = changeOf(event);
-      if (change !== undefined) last.set(nameOfSource(change.key), change);
-    }
-    return [...last.values()];
+    const changes = events.map(changeOf).filter((change) => change !== undefined);
+    return [...new Map(changes.map((change) => [nameOfSource(change.key), change])).values()];
   };
 
   return {

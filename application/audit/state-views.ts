@@ -39,12 +39,8 @@ interface StateView {
   readonly omitted?: readonly string[];
   /** Members with JSON that the tenant defines, shown unchanged. */
   readonly own?: readonly string[];
-  /** Members keyed by ids or codes, shown as lists. */
-  readonly listed?: readonly string[];
-  /** Members with groups of keyed entries, shown as one list sorted by key. */
-  readonly grouped?: readonly string[];
-  /** Members stored in chunks, shown as one list. */
-  readonly chunked?: readonly string[];
+  /** Members shown as a list, by how the list is made. */
+  readonly lists?: Readonly<Record<string, (member: object) => unknown[]>>;
 }
 
 const view = <S, E>(
@@ -53,6 +49,15 @@ const view = <S, E>(
 ): readonly [string, StateView] => [type.category, { type, ...members }];
 
 const CHANGED = ['createdAt', 'updatedAt'];
+
+const inChunks = (chunks: object): unknown[] => Object.values(chunks).flat();
+
+/** The entries of groups, which are keyed by ids or codes, sorted by key. */
+const inGroups = (groups: object): unknown[] =>
+  Object.values(groups)
+    .flatMap((group: object) => Object.entries(group))
+    .toSorted(([a], [b]) => (a < b ? -1 : 1))
+    .map(([, entry]) => entry);
 
 /** Views by category; a test requires one for each category of tenant streams. */
 export const STATE_VIEWS: ReadonlyMap<string, StateView> = new Map([
@@ -72,7 +77,7 @@ export const STATE_VIEWS: ReadonlyMap<string, StateView> = new Map([
   view(impersonationStream),
   view(extensionStream, { times: CHANGED }),
   view(conversationStream, { times: ['createdAt', 'lastReadAt'] }),
-  view(inboxStream, { chunked: ['unread'] }),
+  view(inboxStream, { lists: { unread: inChunks } }),
   view(recordStream, {
     times: [...CHANGED, 'startedAt', 'movedAt', 'at'],
     own: ['values', 'types', 'registrations'],
@@ -84,15 +89,15 @@ export const STATE_VIEWS: ReadonlyMap<string, StateView> = new Map([
   view(formStream, { times: CHANGED, own: ['fields'] }),
   view(formSlugStream, { times: ['since'] }),
   view(submissionStream),
-  view(journalStream, { times: ['openedAt', 'changedAt'], grouped: ['chart'] }),
+  view(journalStream, { times: ['openedAt', 'changedAt'], lists: { chart: inGroups } }),
   view(entryStream, { times: ['createdAt'] }),
-  view(postingRulesStream, { times: CHANGED, listed: ['byId'] }),
+  view(postingRulesStream, { times: CHANGED, lists: { byId: Object.values } }),
   view(postingFailureStream, { times: ['createdAt', 'resolvedAt'] }),
   view(questionStream),
   view(subscriptionsStream, {
     times: [...CHANGED, 'until', 'secretRotatedAt', 'activatedAt'],
     omitted: ['secret'],
-    listed: ['byId'],
+    lists: { byId: Object.values },
   }),
   view(deliveryStream, { times: ['createdAt', 'lastAttemptAt', 'dueAt', 'deadAt'] }),
   view(bulkStream, {
@@ -118,7 +123,7 @@ export const shownState = async (
   of: StateView,
   open: (sealed: string) => Promise<string>,
 ): Promise<unknown> => {
-  const { times = [], opened = [], own = [], listed = [], grouped = [], chunked = [] } = of;
+  const { times = [], opened = [], own = [], lists = {} } = of;
   const shown = async (value: unknown): Promise<unknown> => {
     if (value instanceof Map) return shown(Object.fromEntries(value));
     if (value instanceof Set) return shown([...value]);
@@ -129,11 +134,9 @@ export const shownState = async (
     for (const [name, member] of Object.entries(value)) {
       if (member === undefined || isLeftOut(name, of)) continue;
       const key = snakeCase(name);
+      const asList = Object.hasOwn(lists, name) ? lists[name] : undefined;
       if (own.includes(name)) members.push([key, member]);
-      else if (chunked.includes(name) && Array.isArray(member))
-        members.push([key, await shown(member.flat())]);
-      else if (listed.includes(name)) members.push([key, await shown(Object.values(member as object))]);
-      else if (grouped.includes(name)) members.push([key, await shown(ungrouped(member as object))]);
+      else if (asList !== undefined) members.push([key, await shown(asList(Object(member)))]);
       else if (times.includes(name) && typeof member === 'number') {
         members.push([key, member === 0 ? null : new Date(member).toISOString()]);
       } else if (opened.includes(name) && typeof member === 'string') members.push([key, await open(member)]);
@@ -143,9 +146,3 @@ export const shownState = async (
   };
   return shown(state);
 };
-
-const ungrouped = (groups: object): unknown[] =>
-  Object.values(groups)
-    .flatMap((group: object) => Object.entries(group))
-    .toSorted(([a], [b]) => (a < b ? -1 : 1))
-    .map(([, entry]) => entry);

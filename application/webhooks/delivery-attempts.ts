@@ -85,8 +85,7 @@ export class DeliveryAttempts extends WithDeps<{
     hints: AttemptHints,
   ): Promise<AttemptResult | Pick<AttemptResult, 'position'> | undefined> {
     const { clock, deliveries, http, timeoutMs } = this.deps;
-    const read = deliveries.load(tenantId, deliveryId, hints);
-    const { loaded, body: known } = read instanceof Promise ? await read : read;
+    const { loaded, body: known } = await deliveries.load(tenantId, deliveryId, hints);
     const { state, position } = loaded;
     // Nothing is due: the read model was behind. Once it has folded `position`, it no longer lists this attempt as due.
     if (state.kind !== 'scheduled' || state.dueAt === null || state.dueAt > clock.now()) return { position };

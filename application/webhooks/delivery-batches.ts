@@ -145,8 +145,7 @@ export class DeliveryBatches extends WithDeps<{
     }
   }
 
-  /** Synchronous when the state is cached, or was read ahead and is still fresh. */
-  load(tenantId: string, id: string, known: KnownDelivery): LoadedDelivery | Promise<LoadedDelivery> {
+  async load(tenantId: string, id: string, known: KnownDelivery): Promise<LoadedDelivery> {
     const { scheduledEvent } = known;
     const found = known.found?.();
     const stream = streamOf(tenantId, id);

@@ -36,6 +36,14 @@ export interface StreamType<State, Event> {
   readonly evolve: (state: State, event: Event, meta: EventMeta) => State;
 }
 
+/** Streams without state: their decisions do not depend on earlier events. */
+export const stateless = <Event>(category: string): StreamType<null, Event> => ({
+  category,
+  stateVersion: 1,
+  initial: null,
+  evolve: (state) => state,
+});
+
 /** The state after an event, for each event type. */
 type Folds<State, Event extends { readonly type: string; readonly data: unknown }> = {
   readonly [Type in Event['type']]: (

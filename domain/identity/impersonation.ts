@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { decided, defineEvent, type EventOf } from '../core/event.ts';
-import type { StreamType } from '../core/stream-type.ts';
+import { stateless } from '../core/stream-type.ts';
 
 /**
  * The log of impersonation by platform admins (specification, Authentication 3; decisions, section 3): starts, reads
@@ -34,14 +34,7 @@ export const ImpersonatedRequestMade = defineEvent(
 export const impersonationEvents = [ImpersonationStarted, ImpersonatedRequestMade] as const;
 export type ImpersonationEvent = EventOf<(typeof impersonationEvents)[number]>;
 
-// There is no state: decisions do not depend on earlier events.
-
-export const impersonationStream: StreamType<null, ImpersonationEvent> = {
-  category: 'impersonation',
-  stateVersion: 1,
-  initial: null,
-  evolve: (state) => state,
-};
+export const impersonationStream = stateless<ImpersonationEvent>('impersonation');
 
 /** Stream of logged requests: one per user and day (UTC), so that sessions do not contend. @param at ms */
 export const impersonationStreamName = (userId: string, at: number): string =>

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { decided, defineEvent, type EventOf } from '../core/event.ts';
-import type { StreamType } from '../core/stream-type.ts';
+import { stateless } from '../core/stream-type.ts';
 
 /**
  * The log of one-hour test tokens (specification, Authentication 7 and Audit events: `api_test_token_generated`). The
@@ -15,13 +15,8 @@ export const ApiTestTokenGenerated = defineEvent(
 export const testTokenEvents = [ApiTestTokenGenerated] as const;
 export type TestTokenEvent = EventOf<(typeof testTokenEvents)[number]>;
 
-/** One stream per person, without state: decisions do not depend on earlier tokens. */
-export const testTokenStream: StreamType<null, TestTokenEvent> = {
-  category: 'test_token',
-  stateVersion: 1,
-  initial: null,
-  evolve: (state) => state,
-};
+/** One stream per person. */
+export const testTokenStream = stateless<TestTokenEvent>('test_token');
 
 export const generateTestToken = (tenantId: string, userId: string): readonly TestTokenEvent[] =>
   decided(ApiTestTokenGenerated, { tenant_id: tenantId, user_id: userId });

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { decided, defineEvent, type EventOf } from '../core/event.ts';
-import type { StreamType } from '../core/stream-type.ts';
+import { stateless } from '../core/stream-type.ts';
 
 /** Requests of the platform's operator to running projections; the log delivers them to every node. */
 
@@ -12,12 +12,7 @@ export const ProjectionRetryRequested = defineEvent(
 export const operationsEvents = [ProjectionRetryRequested] as const;
 type OperationsEvent = EventOf<(typeof operationsEvents)[number]>;
 
-export const operationsStream: StreamType<null, OperationsEvent> = {
-  category: 'operations',
-  stateVersion: 1,
-  initial: null,
-  evolve: (state) => state,
-};
+export const operationsStream = stateless<OperationsEvent>('operations');
 
 export const requestRetry = (projection: string, tenantId: string): readonly OperationsEvent[] =>
   decided(ProjectionRetryRequested, { projection, tenant_id: tenantId });

@@ -3,13 +3,13 @@ import type { Plan } from '../tenancy/tenant.ts';
 
 /** Limits of webhook subscriptions per tenant (specification, Limits; decisions, section 8). */
 
-/** Maximum of active subscriptions; null: unlimited. */
-const CAPS: Readonly<Record<Plan, number | null>> = {
+/** Maximum of active subscriptions. */
+const CAPS: Readonly<Record<Plan, number>> = {
   free: 0,
   hobby: 1,
   pro: 5,
   business: 25,
-  enterprise: null,
+  enterprise: Number.POSITIVE_INFINITY,
 };
 
 /** Maximum of all subscriptions of a tenant, including paused ones; bounds a command's work and a snapshot's size. */
@@ -25,23 +25,20 @@ export const planRequired = (): DomainError =>
 /** @throws `plan_required`, `subscription_limit_reached` */
 export const checkActive = (all: readonly Limited[], plan: Plan): void => {
   const limit = CAPS[plan];
-  if (limit === null) return;
   if (limit === 0) throw planRequired();
-  const active = all.filter(({ state }) => state === 'active').length;
+  const active = activeIn(all);
   if (active < limit) return;
-  throw new DomainError('subscription_limit_reached', 'The plan does not allow more active subscriptions.', {
-    limit,
-    active,
-  });
+  throw limitReached('The plan does not allow more active subscriptions.', { limit, active });
 };
 
 /** @throws `subscription_limit_reached` */
 export const checkTotal = (all: readonly Limited[]): void => {
   if (all.length < MAX_SUBSCRIPTIONS) return;
-  const active = all.filter(({ state }) => state === 'active').length;
-  throw new DomainError(
-    'subscription_limit_reached',
-    `A tenant can have at most ${MAX_SUBSCRIPTIONS} subscriptions, paused ones included.`,
-    { limit: MAX_SUBSCRIPTIONS, active },
-  );
+  const message = `A tenant can have at most ${MAX_SUBSCRIPTIONS} subscriptions, paused ones included.`;
+  throw limitReached(message, { limit: MAX_SUBSCRIPTIONS, active: activeIn(all) });
 };
+
+const activeIn = (all: readonly Limited[]): number => all.filter(({ state }) => state === 'active').length;
+
+const limitReached = (message: string, details: { limit: number; active: number }): DomainError =>
+  new DomainError('subscription_limit_reached', message, details);
