@@ -1,5 +1,6 @@
 import { existing, invalidAt, notFound, violated } from '../../domain/core/errors.ts';
 import { PLATFORM } from '../../domain/core/platform.ts';
+import type { Changes } from '../../domain/core/stream-type.ts';
 import { changeSso, type PresentSso, type SsoSettings } from '../../domain/tenancy/sso.ts';
 import {
   type ChangeTenant,
@@ -8,10 +9,10 @@ import {
   type ExistingTenant,
   type FirstAdmin,
   isTenantId,
-  type Plan,
   type Tenant,
   TenantCreated,
   type TenantEvent,
+  type TenantSettings,
   tenantStream,
 } from '../../domain/tenancy/tenant.ts';
 import type { Written } from '../core/commands/command.ts';
@@ -27,14 +28,10 @@ import type { Identity } from '../identity/identity.ts';
 import type { PartnerDirectory } from '../partners/partner-directory.ts';
 import type { Passwords } from '../ports/passwords.ts';
 
-interface NewTenant {
+interface NewTenant extends Readonly<Pick<TenantSettings, 'name' | 'plan' | 'currency' | 'timezone'>> {
   readonly id: string;
-  readonly name: string;
-  readonly plan: Plan;
   readonly partner_id?: string | null | undefined;
-  readonly entitlements?: { ledger?: boolean | undefined; assistant?: boolean | undefined } | undefined;
-  readonly currency: string;
-  readonly timezone: string;
+  readonly entitlements?: Changes<TenantSettings['entitlements']> | undefined;
   readonly sso?: SsoSettings | null | undefined;
   /** Default `active`. */
   readonly status?: 'active' | 'suspended' | undefined;

@@ -8,7 +8,7 @@ import {
   type Touch,
   touch,
 } from '../../domain/core/projection.ts';
-import type { AccountEvent, AccountType } from '../../domain/ledger/account.ts';
+import type { AccountEvent } from '../../domain/ledger/account.ts';
 import type { EntryEvent } from '../../domain/ledger/entry.ts';
 import type { JournalEvent, PostingEvent } from '../../domain/ledger/journal.ts';
 import { balanceCollections, balanceTouches } from './ledger-balances.ts';
@@ -20,15 +20,10 @@ import { chartTouches, recordedCollections, recordedTouches } from './ledger-rec
  * entries come from the journal; an entry's own stream gives only the draft.
  */
 
-export interface AccountDoc {
+export interface AccountDoc extends Readonly<Omit<AccountEvent['data'], 'account_id' | 'previous_code'>> {
   readonly id: string;
-  readonly code: string;
   /** The code in lower case. */
   readonly code_key: string;
-  readonly name: string;
-  readonly type: AccountType;
-  readonly category?: string;
-  readonly active: boolean;
   readonly created_at: string;
   readonly updated_at: string;
 }

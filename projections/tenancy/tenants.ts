@@ -1,6 +1,7 @@
 import { byCreatedAt, platformCollection } from '../../domain/core/collection.ts';
 import { defined } from '../../domain/core/event.ts';
 import { iso, projection } from '../../domain/core/projection.ts';
+import type { SsoSettings } from '../../domain/tenancy/sso.ts';
 import { settingsOf, type TenantEvent, type TenantSettings } from '../../domain/tenancy/tenant.ts';
 
 /** The platform's tenants (decisions, section 3, Platform), stored under the platform like their streams. */
@@ -9,11 +10,7 @@ interface TenantDoc extends TenantSettings {
   readonly id: string;
   readonly status: 'active' | 'suspended';
   readonly created_at: string;
-  readonly sso: {
-    readonly issuer: string;
-    readonly client_id: string;
-    readonly return_origins: readonly string[];
-  } | null;
+  readonly sso: Pick<SsoSettings, 'issuer' | 'client_id' | 'return_origins'> | null;
 }
 
 const tenants = platformCollection<TenantDoc>('tenants');
