@@ -1,9 +1,7 @@
+import type { Ranked } from './ranking.ts';
+
 /** Scores of a passage for its question. */
-export interface Evidence {
-  readonly cosine: number;
-  readonly keyword: number;
-  readonly coverage: number;
-  readonly margin: number;
+export interface Evidence extends Pick<Ranked, 'cosine' | 'keyword' | 'coverage' | 'margin'> {
   /** Number of words of the question, without common ones. */
   readonly terms: number;
 }

@@ -6,13 +6,6 @@ export interface Turn {
   readonly content: string;
 }
 
-/** The text and terms to search for. */
-interface SearchTexts {
-  /** The text to embed. */
-  readonly text: string;
-  readonly terms: readonly WeightedTerm[];
-}
-
 /** A question with more terms than this is searched without earlier questions. */
 const SHORT_WORDS = 4;
 const CARRIED_CHARACTERS = 500;
@@ -23,8 +16,14 @@ const CONTINUES = /^\s*(?:and|but|or|also|then|so|what about|how about|what else
 const POINTS_BACK =
   /\b(?:it|its|they|them|their|that one|this one|those|these|he|him|his|she|her|there|same)\b/iu;
 
-/** If a question refers to earlier questions, adds the last earlier question that can be understood alone. */
-export const searchTextsOf = (message: string, history: readonly Turn[] = []): SearchTexts => {
+/**
+ * The text to embed and the terms to search for. If a question refers to earlier questions, adds the last earlier
+ * question that can be understood alone.
+ */
+export const searchTextsOf = (
+  message: string,
+  history: readonly Turn[] = [],
+): { readonly text: string; readonly terms: readonly WeightedTerm[] } => {
   const own = [...new Set(termsOf(message))];
   const asked = history.filter(({ role }) => role === 'user').map(({ content }) => content);
   const carried = dependsOnEarlier(message, own)

@@ -1,5 +1,4 @@
 import { notFound } from '../../domain/core/errors.ts';
-import type { DecisionContext } from '../../domain/core/stream-type.ts';
 import {
   activateExtension,
   deactivateExtension,
@@ -22,8 +21,6 @@ import type { Position } from '../ports/event-store.ts';
 import type { TokenFamily } from '../ports/tokens.ts';
 
 type Changed = Written<{ readonly extension: InstalledExtension }>;
-
-type Decide = (state: Extension, context: DecisionContext) => readonly ExtensionEvent[];
 
 /** Use cases on extensions (specification, Authentication 4; decisions, section 6). */
 export class Extensions extends WithDeps<{
@@ -84,7 +81,12 @@ export class Extensions extends WithDeps<{
     return this.deps.streams.of(extensionStream, tenantId, extId);
   }
 
-  async #changed(tenantId: string, extId: string, context: RequestContext, decide: Decide): Promise<Changed> {
+  async #changed(
+    tenantId: string,
+    extId: string,
+    context: RequestContext,
+    decide: (state: Extension) => readonly ExtensionEvent[],
+  ): Promise<Changed> {
     const { state, position } = await this.#stream(tenantId, extId).execute(context, decide);
     if (!state.installed) throw notFound();
     return { extension: state, position };

@@ -8,12 +8,6 @@ import { type Finding, LogCheck } from './log-check.ts';
 
 const PAGE = 500;
 
-interface LogReport {
-  readonly events: number;
-  readonly streams: number;
-  readonly position: Position | undefined;
-}
-
 /**
  * Checks the log up to its present end, then checks keys, kept hashes of streams and subscribers' checkpoints against
  * it.
@@ -31,7 +25,7 @@ export const checkLog = async (
     readonly isNext: (before: Position | undefined, position: Position) => boolean;
   },
   report: (finding: Finding) => void,
-): Promise<LogReport> => {
+): Promise<Pick<LogCheck, 'events' | 'streams' | 'position'>> => {
   const { events, codec, keys, heads, reads, isNext } = deps;
   const log = new LogCheck({ codec, isNext });
   const end = await events.end();

@@ -1,6 +1,5 @@
 import { DomainError, invalidAt, notFound } from '../../domain/core/errors.ts';
 import type { Plan } from '../../domain/tenancy/tenant.ts';
-import type { Subscribed } from '../../domain/webhooks/event-types.ts';
 import {
   type ChangeSubscription,
   changeSubscription,
@@ -29,12 +28,6 @@ import { WithDeps } from '../core/with-deps.ts';
 import type { Position } from '../ports/event-store.ts';
 import type { OutboundHttp } from '../ports/outbound-http.ts';
 
-interface NewSubscription {
-  readonly url: string;
-  readonly events: readonly Subscribed[];
-  readonly description: string;
-}
-
 type Changed = Written<{ readonly subscription: Subscription }>;
 
 /** Use cases on webhook subscriptions (specification, Webhooks; decisions, section 8). */
@@ -53,7 +46,7 @@ export class Webhooks extends WithDeps<{
    */
   async create(
     tenantId: string,
-    { url, events, description }: NewSubscription,
+    { url, events, description }: Pick<Subscription, 'url' | 'events' | 'description'>,
     plan: Plan,
     context: RequestContext,
   ): Promise<Changed & { secret: string }> {

@@ -39,10 +39,11 @@ export const assertionStream: StreamType<Assertion, AssertionEvent> = {
 
 // Commands and decide
 
-type ExchangeAssertion = z.output<typeof PartnerAssertionExchanged.schema>;
-
 /** @throws `invalid_credential` for an assertion already used */
-export const exchangeAssertion = (state: Assertion, data: ExchangeAssertion): readonly AssertionEvent[] => {
+export const exchangeAssertion = (
+  state: Assertion,
+  data: z.output<typeof PartnerAssertionExchanged.schema>,
+): readonly AssertionEvent[] => {
   if (state.used) throw invalidCredential();
   return decided(PartnerAssertionExchanged, data);
 };

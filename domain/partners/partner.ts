@@ -54,10 +54,6 @@ export const partnerStream: StreamType<Partner, PartnerEvent> = {
 
 // Commands
 
-interface CreatePartner extends PartnerSettings {
-  readonly partnerId: string;
-}
-
 export type ChangePartner = Changes<PartnerSettings>;
 
 // Decide
@@ -71,11 +67,13 @@ export const isPartnerId = (id: string): boolean => SLUG.test(id);
 export const partnerScope = (partnerId: string): string => `partner_${partnerId}`;
 
 /** @throws `already_exists` */
-export const createPartner = (state: Partner, command: CreatePartner): readonly PartnerEvent[] => {
+export const createPartner = (
+  state: Partner,
+  { partnerId, ...settings }: PartnerSettings & { readonly partnerId: string },
+): readonly PartnerEvent[] => {
   if (state.exists)
     throw new DomainError('already_exists', 'A partner with this id already exists.', { field: 'id' });
-  const { partnerId, ...values } = command;
-  return decided(PartnerCreated, { partner_id: partnerId, ...values });
+  return decided(PartnerCreated, { partner_id: partnerId, ...settings });
 };
 
 /** Equal values change nothing. @throws `not_found` */
