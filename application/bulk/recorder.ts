@@ -87,7 +87,8 @@ export class Recorder extends WithDeps<{
   /** Stores one chunk; after a failure, the next call stores the same chunk again. */
   async #store(tries: number): Promise<void> {
     const isNew = this.#open === undefined;
-    const open = this.#open ?? { rows: this.#firstPart(), chunk: this.#chunks };
+    const [firstPart = []] = chunked(this.#waiting, CHUNK, sizeOf);
+    const open = this.#open ?? { rows: firstPart, chunk: this.#chunks };
     if (open.rows.length === 0) return;
     this.#open = open;
     const rows = processed(open.rows);
@@ -106,11 +107,6 @@ export class Recorder extends WithDeps<{
     this.#waiting.splice(0, open.rows.length);
     this.#chunks += 1;
     this.#open = undefined;
-  }
-
-  #firstPart(): readonly Done[] {
-    for (const part of chunked(this.#waiting, CHUNK, sizeOf)) return part;
-    return [];
   }
 }
 

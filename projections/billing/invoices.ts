@@ -1,6 +1,6 @@
 import type { InvoiceEvent } from '../../domain/billing/invoice.ts';
 import { foldInvoice, type Invoice, type InvoiceState } from '../../domain/billing/invoice-view.ts';
-import { platformCollection } from '../../domain/core/collection.ts';
+import { collection, platformCollection } from '../../domain/core/collection.ts';
 import {
   type DocumentReader,
   type Page,
@@ -8,7 +8,6 @@ import {
   type ProjectedEvent,
   projection,
   type Touch,
-  touch,
 } from '../../domain/core/projection.ts';
 
 /** Invoices of partners (decisions, section 10), stored under `partner_<id>` like their streams. */
@@ -48,8 +47,10 @@ const facetsOf = ({ customer, state }: Invoice): readonly string[] => {
 
 type Folded = InvoiceEvent & Pick<ProjectedEvent, 'tenantId' | 'stream' | 'at' | 'revision'>;
 
+const invoices = collection<InvoiceDoc>('invoices');
+
 const invoice = (event: Folded): Touch =>
-  touch<InvoiceDoc>('invoices', event.data.invoice_id, (doc) => {
+  invoices.touch(event.data.invoice_id, (doc) => {
     const folded = foldInvoice(doc?.invoice, event, event);
     if (folded === undefined) return doc;
     return { invoice: folded, generated_at: folded.generated_at, facets: facetsOf(folded) };
@@ -95,6 +96,8 @@ export const invoicesProjection = projection<InvoiceEvent>({
 
 // Queries
 
+const byFacet = invoices.listOf('by_facet', 'desc');
+
 /** Newest first. */
 export const invoicesOf = async (
   reader: DocumentReader,
@@ -102,12 +105,7 @@ export const invoicesOf = async (
   filter: InvoiceFilter,
   page: PageRequest,
 ): Promise<Page<Invoice>> => {
-  const { docs, next } = await reader.find<InvoiceDoc>('invoices', scope, {
-    index: 'by_facet',
-    equals: [facet(filter)],
-    order: 'desc',
-    ...page,
-  });
+  const { docs, next } = await byFacet(reader, scope, facet(filter), page);
   return { docs: docs.map((doc) => doc.invoice), next };
 };
 
@@ -115,7 +113,7 @@ export const invoiceById = async (
   reader: DocumentReader,
   scope: string,
   id: string,
-): Promise<Invoice | undefined> => (await reader.get<InvoiceDoc>('invoices', scope, id))?.invoice;
+): Promise<Invoice | undefined> => (await invoices.get(reader, scope, id))?.invoice;
 
 /** Invoices of all partners, in the order in which issuing began. */
 export const issuingInvoices = issuings.list('by_since', 'asc');
