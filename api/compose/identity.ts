@@ -42,7 +42,7 @@ export const composeIdentity = (
   { partnerAuthentication }: { readonly partnerAuthentication: PartnerAuthentication },
 ) => {
   const { streams, directory, passwords, emailHash, secrets, clock, readModels, keys, ids } = core;
-  const { codec, config, logger, stores, erasures } = core;
+  const { config, logger, erasures } = core;
   const answered = (tenantId: string, position: Position): void => readModels.answered(tenantId, position);
   const identity = new Identity({ streams, directory, passwords, emailHash });
   const tenantTokens = tokenFamily(
@@ -58,18 +58,11 @@ export const composeIdentity = (
     clock,
   );
   const tokenUses = new TokenUses({ streams, clock, ids, logger });
-  const apiTokenAuthentication = new ApiTokenAuthentication({
-    streams,
-    events: stores.events,
-    codec,
-    directory,
-    uses: tokenUses,
-    clock,
-  });
+  const tokenChecks = new ApiTokenAuthentication({ streams, directory, uses: tokenUses, clock });
   const authentication = new Authentication({
     tenantTokens,
     platformTokens,
-    apiTokens: apiTokenAuthentication,
+    apiTokens: tokenChecks,
     directory,
     identity,
     ids,

@@ -8,24 +8,19 @@ import {
   scopesOfUsable,
   type TokenCandidate,
   type TokenPrefix,
-  type TokenPrefixEvent,
   tokenParts,
   tokenPrefixStream,
 } from '../../domain/identity/api-token.ts';
 import type { ExistingTenant } from '../../domain/tenancy/tenant.ts';
 import type { ApiTokenPrincipal } from '../core/commands/principal.ts';
 import type { Streams } from '../core/commands/streams.ts';
-import type { EventCodec, RecordedEvent } from '../core/events/event-codec.ts';
-import { streamName } from '../core/events/stream-name.ts';
 import { evictOldest } from '../core/memory/evict-oldest.ts';
 import { WithDeps } from '../core/with-deps.ts';
 import type { Clock } from '../ports/clock.ts';
-import type { EventStore } from '../ports/event-store.ts';
 import type { Directory } from './directory.ts';
 import type { TokenUses } from './token-uses.ts';
 
 const MAX_CACHED = 10_000;
-const MAX_CANDIDATES = 1000;
 
 /** The stored hash of a secret tail: SHA-256 in lower-case hex. */
 export const tailHash = (tail: string): string => hash('sha256', tail, 'hex');
@@ -36,8 +31,6 @@ export const tailHash = (tail: string): string => hash('sha256', tail, 'hex');
  * any cache.
  */
 export class ApiTokenAuthentication extends WithDeps<{
-  readonly events: EventStore;
-  readonly codec: EventCodec;
   readonly streams: Streams;
   readonly directory: Directory;
   readonly uses: Pick<TokenUses, 'note'>;
@@ -81,16 +74,11 @@ export class ApiTokenAuthentication extends WithDeps<{
     return principal;
   }
 
-  /** Tokens with this prefix, read from the log without caching, so that random tokens do not evict other states. */
+  /** Tokens with this prefix, read without caching, so that random tokens do not evict other states. */
   async #candidates(prefix: string): Promise<TokenPrefix> {
-    const stream = streamName(PLATFORM, tokenPrefixStream.category, prefix);
-    let state = tokenPrefixStream.initial;
-    for (const stored of await this.deps.events.readStream(stream, { limit: MAX_CANDIDATES })) {
-      // The cast holds: the stream's name determines its event types.
-      const event = this.deps.codec.decode(stored) as RecordedEvent<TokenPrefixEvent>;
-      state = tokenPrefixStream.evolve(state, event, { at: event.at, revision: event.revision });
-    }
-    return state;
+    const { streams } = this.deps;
+    const [found] = await streams.loadAll(tokenPrefixStream, PLATFORM, [prefix], { uncached: true });
+    return found?.state ?? [];
   }
 
   #principal(token: ApiToken, tenant: ExistingTenant | undefined): ApiTokenPrincipal {
