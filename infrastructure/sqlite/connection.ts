@@ -5,6 +5,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { StoreUnavailable } from '../../application/ports/event-store.ts';
 import { codeOf } from '../error-code.ts';
 import { isTransient, resultCode } from './errors.ts';
+import { transaction } from './transaction.ts';
 
 /** Time (ms) for which a read or write is retried while another connection holds a lock. */
 const BUSY_DEADLINE_MS = 5_000;
@@ -52,25 +53,13 @@ export async function openSqlite({ path, pragmas, schema }: SqliteOptions): Prom
     return made;
   }
 
-  function transaction<T>(change: () => T, begin = 'BEGIN IMMEDIATE'): T {
-    prepare(begin).run();
-    try {
-      const result = change();
-      prepare('COMMIT').run();
-      return result;
-    } catch (error) {
-      if (db.isTransaction) prepare('ROLLBACK').run();
-      throw error;
-    }
-  }
-
   const connection: SqliteConnection = {
     prepare,
     prepareOnce: (sql) => db.prepare(sql),
     exec: (sql) => db.exec(sql),
     read: (query) => retrying(query),
-    write: (change) => retrying(() => transaction(change)),
-    snapshot: (query) => transaction(query, 'BEGIN'),
+    write: (change) => retrying(() => transaction(db, change)),
+    snapshot: (query) => transaction(db, query, 'BEGIN'),
     ping: () => retrying(() => void prepare('SELECT 1 FROM sqlite_master LIMIT 1').get()),
     async close() {
       statements.clear();
