@@ -3,25 +3,17 @@ import { z } from 'zod';
 
 /** Kinds of values of environment variables. A message follows the variable's name and never holds a value. */
 
-export const whole = (min: number, max: number, fallback: number) => {
-  const message = `must be a whole number from ${min} to ${max}`;
+const numeric = (kind: string, form: RegExp) => (min: number, max: number, fallback: number) => {
+  const message = `must be ${kind} from ${min} to ${max}`;
   return z
     .string()
-    .regex(/^[0-9]{1,15}$/, message)
+    .regex(form, message)
     .transform(Number)
     .refine((value) => value >= min && value <= max, message)
     .default(fallback);
 };
-
-export const number = (max: number, fallback: number) => {
-  const message = `must be a number from 0 to ${max}`;
-  return z
-    .string()
-    .regex(/^[0-9]{1,10}(\.[0-9]{1,6})?$/, message)
-    .transform(Number)
-    .refine((value) => value <= max, message)
-    .default(fallback);
-};
+export const whole = numeric('a whole number', /^[0-9]{1,15}$/);
+export const number = numeric('a number', /^[0-9]{1,10}(\.[0-9]{1,6})?$/);
 
 export const flag = z
   .enum(['0', '1', 'true', 'false'], 'must be 0 or 1')
@@ -49,21 +41,25 @@ const called = httpUrl.refine((value) => {
 
 export const calledUrl = () => called.clone().optional();
 
-/** A {@link calledUrl}, or the path of a folder. Refuses other schemes, which would be taken for a folder's name. */
-export const folderOrUrl = () =>
+/** A schema that refuses texts for which `fault` returns a message. A new schema for each variable. */
+export const without = (fault: (value: string) => string | undefined) =>
   z
     .string()
     .superRefine((value, context) => {
-      if (!/^[a-z][a-z0-9+.-]*:\/\//i.test(value)) return;
-      const message = called.safeParse(value).error?.issues[0]?.message;
-      if (message === undefined) return;
-      const isOther = !/^https?:/i.test(value);
-      context.addIssue({
-        code: 'custom',
-        message: isOther ? 'must be a folder or an http or https URL' : message,
-      });
+      const message = fault(value);
+      if (message !== undefined) context.addIssue({ code: 'custom', message });
     })
     .optional();
+
+export const hasScheme = (value: string): boolean => /^[a-z][a-z0-9+.-]*:\/\//i.test(value);
+
+/** A {@link calledUrl}, or the path of a folder. Refuses other schemes, which would be taken for a folder's name. */
+export const folderOrUrl = () =>
+  without((value) => {
+    if (!hasScheme(value)) return undefined;
+    if (!/^https?:/i.test(value)) return 'must be a folder or an http or https URL';
+    return called.safeParse(value).error?.issues[0]?.message;
+  });
 
 /** A token as the header `Authorization` takes it. */
 export const bearer = () =>

@@ -1,6 +1,5 @@
 import { createRequire } from 'node:module';
-import { z } from 'zod';
-import { decoded, hasHost } from './kinds.ts';
+import { decoded, hasHost, hasScheme, without } from './kinds.ts';
 
 /**
  * Connection strings, checked before the start. The clients' own messages hold parts of them, and the client of
@@ -78,15 +77,8 @@ const mongoFault = (value: string): string | undefined => {
   }
 };
 
-/** A schema that refuses texts for which `fault` returns a message. A new schema for each variable. */
-const without = (fault: (value: string) => string | undefined) =>
-  z.string().superRefine((value, context) => {
-    const message = fault(value);
-    if (message !== undefined) context.addIssue({ code: 'custom', message });
-  });
-
-export const esdbUrl = () => without(esdbFault).optional();
-export const mongoUrl = () => without(mongoFault).optional();
+export const esdbUrl = () => without(esdbFault);
+export const mongoUrl = () => without(mongoFault);
 
 /**
  * A connection string of MongoDB, or a folder's path. Refuses other schemes, which would be taken for a folder's
@@ -95,7 +87,7 @@ export const mongoUrl = () => without(mongoFault).optional();
 export const mongoUrlOrFolder = () =>
   without((value) => {
     if (value.startsWith('mongodb')) return mongoFault(value);
-    return /^[a-z][a-z0-9+.-]*:\/\//i.test(value)
+    return hasScheme(value)
       ? 'must be a folder, or a MongoDB connection string that begins with mongodb://'
       : undefined;
-  }).optional();
+  });

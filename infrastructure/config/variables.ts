@@ -169,7 +169,7 @@ export const environment = z.object({
     meaning: 'time limit of one attempt, from the DNS look-up to the end of the answer',
     unit: 'ms',
   }),
-  WEBHOOK_SECRET_GRACE_HOURS: number(8_760, 24).register(about, {
+  WEBHOOK_SECRET_GRACE_HOURS: number(0, 8_760, 24).register(about, {
     meaning: 'how long a rotated secret of a subscription still signs beside the new one',
     unit: 'hours',
   }),
@@ -233,7 +233,7 @@ export const environment = z.object({
   )
     .default('parentbased_always_on')
     .register(about, { meaning: 'which traces are recorded' }),
-  OTEL_TRACES_SAMPLER_ARG: number(1, 1).register(about, {
+  OTEL_TRACES_SAMPLER_ARG: number(0, 1, 1).register(about, {
     meaning: 'share of the traces that `…traceidratio` records',
     unit: '0 to 1',
   }),
