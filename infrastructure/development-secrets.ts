@@ -13,7 +13,7 @@ import {
   SIGNING_SECRETS,
   type SigningSecret,
 } from './config.ts';
-import { linkFirst, writeWhole } from './durable-files.ts';
+import { storedOrNew, writeWhole } from './durable-files.ts';
 
 const verifying = z.string().optional();
 
@@ -52,21 +52,13 @@ const required = (value: (name: RequiredSecret) => string) =>
 
 const pathIn = (config: Config): string => join(config.DATA_DIR, 'development-secrets.json');
 
+const parsed = (text: string): Secrets => stored.parse(JSON.parse(text));
 const textOf = (secrets: Secrets): string => `${JSON.stringify(secrets, null, 2)}\n`;
 
 /** The secrets stored in the data folder; undefined when there are none. */
 const kept = (config: Config): Secrets | undefined => {
   const path = pathIn(config);
-  return existsSync(path) ? stored.parse(JSON.parse(readFileSync(path, 'utf8'))) : undefined;
-};
-
-/** Reads stored secrets or creates them; of concurrent processes one creates them and the others read them. */
-const storedOrNew = (config: Config): Secrets => {
-  const found = kept(config);
-  if (found !== undefined) return found;
-  const path = pathIn(config);
-  writeWhole(path, textOf(stored.parse(required(made))), linkFirst);
-  return stored.parse(JSON.parse(readFileSync(path, 'utf8')));
+  return existsSync(path) ? parsed(readFileSync(path, 'utf8')) : undefined;
 };
 
 /**
@@ -98,7 +90,9 @@ const given = (config: Config): Secrets | undefined => {
  * first start stores a new set, readable by the owner only. Production requires all of them in the environment.
  * @throws {ConfigError} when two secrets are equal
  */
-export const secretsOf = (config: Config): Secrets => given(config) ?? joined(config, storedOrNew(config));
+export const secretsOf = (config: Config): Secrets =>
+  given(config) ??
+  joined(config, parsed(storedOrNew(pathIn(config), () => textOf(stored.parse(required(made))))));
 
 /** One secret from the environment or the data folder; undefined when neither has it. Creates nothing. */
 export const knownSecret = (config: Config, name: RequiredSecret): string | undefined =>
@@ -199,8 +193,7 @@ const changeStored = (config: Config, change: (secrets: Secrets) => Secrets): vo
     throw new ConfigError(`Another rotation is under way; if none is, remove ${lock} and try again.`);
   }
   try {
-    const secrets = stored.parse(JSON.parse(readFileSync(path, 'utf8')));
-    writeWhole(path, textOf(change(secrets)), renameSync);
+    writeWhole(path, textOf(change(parsed(readFileSync(path, 'utf8')))), renameSync);
   } finally {
     rmSync(lock, { force: true });
   }

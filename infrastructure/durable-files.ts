@@ -1,5 +1,14 @@
 import { randomUUID } from 'node:crypto';
-import { closeSync, existsSync, fsyncSync, linkSync, openSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  closeSync,
+  existsSync,
+  fsyncSync,
+  linkSync,
+  openSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { open } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { codeOf } from './error-code.ts';
@@ -41,12 +50,18 @@ export const writeWhole = (
 };
 
 /** Links a finished file to its name; of concurrent writers the first one wins. */
-export const linkFirst = (finished: string, path: string): void => {
+const linkFirst = (finished: string, path: string): void => {
   try {
     linkSync(finished, path);
   } catch (error) {
     if (!existsSync(path)) throw error;
   }
+};
+
+/** Reads a file, or creates it; of concurrent processes one creates it and the others read it. */
+export const storedOrNew = (path: string, made: () => string): string => {
+  if (!existsSync(path)) writeWhole(path, made(), linkFirst);
+  return readFileSync(path, 'utf8');
 };
 
 /** The result of `work`; undefined when the file does not exist, or was deleted meanwhile. */

@@ -1,9 +1,8 @@
 import { createPublicKey, generateKeyPairSync, type KeyObject, sign } from 'node:crypto';
-import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { HeadSigningKey } from '../../application/ports/audit-heads.ts';
 import { type Config, ConfigError } from '../config.ts';
-import { linkFirst, writeWhole } from '../durable-files.ts';
+import { storedOrNew } from '../durable-files.ts';
 import { ed25519KeyOf, KEY_FORMS } from '../ed25519-key.ts';
 
 const FILE = 'audit-signing-key.pem';
@@ -16,7 +15,7 @@ const FILE = 'audit-signing-key.pem';
 export const headSigner = (config: Config): HeadSigningKey | undefined => {
   const { AUDIT_SIGNING_KEY: given, NODE_ENV } = config;
   if (given === undefined && NODE_ENV === 'production') return undefined;
-  const key = given === undefined ? storedOrNew(config.DATA_DIR) : privateKeyOf(given);
+  const key = privateKeyOf(given ?? storedOrNew(join(config.DATA_DIR, FILE), newKey));
   const publicKey = createPublicKey(key).export({ format: 'der', type: 'spki' }).toString('base64');
   return { publicKey, sign: (text) => sign(null, Buffer.from(text, 'utf8'), key).toString('base64') };
 };
@@ -27,12 +26,5 @@ const privateKeyOf = (text: string): KeyObject => {
   return key;
 };
 
-/** Reads the stored key or creates it; of concurrent processes one creates it and the others read it. */
-const storedOrNew = (folder: string): KeyObject => {
-  const path = join(folder, FILE);
-  if (!existsSync(path)) {
-    const { privateKey } = generateKeyPairSync('ed25519');
-    writeWhole(path, privateKey.export({ format: 'pem', type: 'pkcs8' }).toString(), linkFirst);
-  }
-  return privateKeyOf(readFileSync(path, 'utf8'));
-};
+const newKey = (): string =>
+  generateKeyPairSync('ed25519').privateKey.export({ format: 'pem', type: 'pkcs8' }).toString();
