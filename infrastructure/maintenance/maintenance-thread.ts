@@ -13,14 +13,10 @@ export type MaintenanceTask =
   /** Copies last revisions from the embedded log for a limited time; answers with the position reached. */
   | { readonly kind: 'heads'; readonly path: string; readonly log: string };
 
-export interface ToMaintenance {
-  readonly id: number;
-  readonly task: MaintenanceTask;
-}
-
+/** Answers, in the order of the tasks. */
 export type FromMaintenance =
-  | { readonly id: number; readonly kind: 'done'; readonly position: string | undefined }
-  | { readonly id: number; readonly kind: 'failed'; readonly message: string };
+  | { readonly kind: 'done'; readonly position: string | undefined }
+  | { readonly kind: 'failed'; readonly message: string };
 
 /**
  * One thread for work on files that would block requests (decisions 24 and 44). It starts with a task and ends when
@@ -28,8 +24,7 @@ export type FromMaintenance =
  */
 export class MaintenanceThread {
   #worker: Worker | undefined;
-  readonly #waiting = new Map<number, PromiseWithResolvers<string | undefined>>();
-  #lastId = 0;
+  readonly #waiting: PromiseWithResolvers<string | undefined>[] = [];
   #idle: NodeJS.Timeout | undefined;
   #ending: Promise<unknown> = Promise.resolve();
   #isClosed = false;
@@ -39,11 +34,9 @@ export class MaintenanceThread {
     if (this.#isClosed) return Promise.reject(new StoreUnavailable('the maintenance thread is closed'));
     clearTimeout(this.#idle);
     this.#worker ??= this.#begin();
-    this.#lastId += 1;
-    const message: ToMaintenance = { id: this.#lastId, task };
-    this.#worker.postMessage(message);
+    this.#worker.postMessage(task);
     const asked = Promise.withResolvers<string | undefined>();
-    this.#waiting.set(message.id, asked);
+    this.#waiting.push(asked);
     return asked.promise;
   }
 
@@ -64,9 +57,8 @@ export class MaintenanceThread {
     worker.unref();
     // Messages of the same release, so they are not validated.
     worker.on('message', (message: FromMaintenance) => {
-      const asker = this.#waiting.get(message.id);
-      this.#waiting.delete(message.id);
-      if (this.#waiting.size === 0) this.#rest(worker);
+      const asker = this.#waiting.shift();
+      if (this.#waiting.length === 0) this.#rest(worker);
       if (message.kind === 'done') asker?.resolve(message.position);
       else asker?.reject(new StoreUnavailable(message.message));
     });
@@ -78,8 +70,7 @@ export class MaintenanceThread {
       if (this.#worker !== worker) return;
       this.#worker = undefined;
       const error = new StoreUnavailable('the maintenance thread has ended', { cause: failure });
-      for (const { reject } of this.#waiting.values()) reject(error);
-      this.#waiting.clear();
+      for (const { reject } of this.#waiting.splice(0)) reject(error);
     });
     return worker;
   }

@@ -1,7 +1,7 @@
 import { DatabaseSync } from 'node:sqlite';
 import { parentPort } from 'node:worker_threads';
 import { type LogHeads, openLogHeads } from '../audit/log-heads.ts';
-import type { FromMaintenance, MaintenanceTask, ToMaintenance } from './maintenance-thread.ts';
+import type { FromMaintenance, MaintenanceTask } from './maintenance-thread.ts';
 
 const port = parentPort;
 if (port === null) throw new Error('this is the beginning of a thread');
@@ -56,12 +56,12 @@ const forget = ({ kind, path }: MaintenanceTask): void => {
   of.delete(path);
 };
 
-port.on('message', ({ id, task }: ToMaintenance) => {
+port.on('message', (task: MaintenanceTask) => {
   const answer = (message: FromMaintenance): void => port.postMessage(message);
   try {
-    answer({ id, kind: 'done', position: perform(task) });
+    answer({ kind: 'done', position: perform(task) });
   } catch (error) {
     forget(task);
-    answer({ id, kind: 'failed', message: error instanceof Error ? error.message : String(error) });
+    answer({ kind: 'failed', message: error instanceof Error ? error.message : String(error) });
   }
 });
