@@ -1,15 +1,13 @@
-const WINDOW_MS = 100;
-
 /**
  * Measures the share of time (0 to 1) for which this thread's event loop was busy, over the last window of at least
- * 100 ms.
+ * the given length: with 0, since the previous call.
  */
-export const loopUtilization = (): (() => number) => {
+export const loopUtilization = (windowMs = 100): (() => number) => {
   let before = performance.eventLoopUtilization();
   let at = performance.now();
   let share = 0;
   return () => {
-    if (performance.now() - at < WINDOW_MS) return share;
+    if (performance.now() - at < windowMs) return share;
     share = performance.eventLoopUtilization(before).utilization;
     before = performance.eventLoopUtilization();
     at = performance.now();

