@@ -5,7 +5,7 @@ import { backup, DatabaseSync } from 'node:sqlite';
 import { pipeline } from 'node:stream/promises';
 import type { StoredBlob } from '../../application/ports/blob-store.ts';
 import { blobPaths } from '../blob-store/paths.ts';
-import { measure, measuring } from '../blob-store/refs.ts';
+import { measured, measuring } from '../blob-store/refs.ts';
 import { orMissing } from '../durable-files.ts';
 
 /** Copies all pages in one step: with several steps each commit of another process would restart the copy. */
@@ -24,11 +24,7 @@ export const sync = async (path: string): Promise<void> => {
   await handle.sync();
 };
 
-export const digestOf = async (path: string): Promise<StoredBlob> => {
-  const { add, total } = measure();
-  for await (const chunk of createReadStream(path)) add(chunk);
-  return total();
-};
+export const digestOf = (path: string): Promise<StoredBlob> => measured(createReadStream(path));
 
 /** Copies a file with its modification time and returns its size and hash. */
 export const copyFile = async (from: string, to: string): Promise<StoredBlob> => {

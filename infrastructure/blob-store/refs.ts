@@ -26,6 +26,13 @@ export const measure = (): { readonly add: (chunk: Buffer) => void; readonly tot
   };
 };
 
+/** Counts and hashes all bytes of a source. */
+export const measured = async (source: AsyncIterable<Buffer>): Promise<StoredBlob> => {
+  const { add, total } = measure();
+  for await (const chunk of source) add(chunk);
+  return total();
+};
+
 /** {@link measure} as a stage of a pipeline. */
 export const measuring = (): { readonly through: Transform; readonly total: () => StoredBlob } => {
   const { add, total } = measure();

@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import type { z } from 'zod';
 import type { BlobRef, BlobStore, StoredBlob } from '../../application/ports/blob-store.ts';
@@ -6,6 +5,7 @@ import type { Position, StoredEvent } from '../../application/ports/event-store.
 import type { IdempotencyStore } from '../../application/ports/idempotency-store.ts';
 import type { KeyStore, WrappedKey } from '../../application/ports/key-store.ts';
 import { openFolderBlobStore } from '../blob-store/folder.ts';
+import { measured } from '../blob-store/refs.ts';
 import type { LogImport } from '../event-store/log-import.ts';
 import { checkLines, readLines } from './lines.ts';
 import {
@@ -160,9 +160,8 @@ const importBlobs = async (from: string, blobs: BlobStore): Promise<number> => {
 const isStored = async (blobs: BlobStore, ref: BlobRef, { size, sha256 }: StoredBlob): Promise<boolean> => {
   const present = await blobs.open(ref);
   if (present === undefined) return false;
-  const hash = createHash('sha256');
-  for await (const part of present.stream) hash.update(part);
-  if (present.size === size && hash.digest('hex') === sha256) return true;
+  const found = await measured(present.stream);
+  if (found.size === size && found.sha256 === sha256) return true;
   await blobs.delete(ref);
   return false;
 };

@@ -1,18 +1,17 @@
-import { createHash } from 'node:crypto';
 import { createReadStream, createWriteStream } from 'node:fs';
 import { basename } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { crc32 } from 'node:zlib';
 import type { z } from 'zod';
+import type { StoredBlob } from '../../application/ports/blob-store.ts';
+import { measure, measured } from '../blob-store/refs.ts';
 import { MoveError } from './manifest.ts';
 
 /** Files of an export: one line of JSON per item, with a checksum at its end. */
 
-interface LineFile {
+interface LineFile extends StoredBlob {
   readonly lines: number;
-  readonly size: number;
-  readonly sha256: string;
 }
 
 const LINE_FEED = 0x0a;
@@ -29,19 +28,18 @@ const lineOf = (item: object): string => {
 
 /** Writes a new file that is durable when this resolves. */
 export const writeLines = async (path: string, items: AsyncIterable<object>): Promise<LineFile> => {
-  const hash = createHash('sha256');
-  let [lines, size] = [0, 0];
+  const { add, total } = measure();
+  let lines = 0;
   const bytes = async function* () {
     for await (const item of items) {
       const line = Buffer.from(lineOf(item));
-      hash.update(line);
+      add(line);
       lines += 1;
-      size += line.length;
       yield line;
     }
   };
   await pipeline(Readable.from(bytes()), createWriteStream(path, { flags: 'wx', mode: 0o600, flush: true }));
-  return { lines, size, sha256: hash.digest('hex') };
+  return { lines, ...total() };
 };
 
 /**
@@ -67,9 +65,7 @@ export const checkLines = async (path: string, schema: z.ZodType, wanted: LineFi
   if (lines !== wanted.lines) {
     throw new MoveError(`${basename(path)} has ${lines} lines, but the export wrote ${wanted.lines}.`);
   }
-  const hash = createHash('sha256');
-  await pipeline(opened(path), hash);
-  if (hash.digest('hex') !== wanted.sha256) {
+  if ((await measured(opened(path))).sha256 !== wanted.sha256) {
     throw new MoveError(`${basename(path)} was changed after the export: its checksum differs.`);
   }
 };
