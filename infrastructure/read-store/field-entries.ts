@@ -1,7 +1,7 @@
 import type { JsonObject } from '../../application/ports/read-store.ts';
 import type { Scalar } from '../../domain/core/projection.ts';
 import type { FilterField } from '../../domain/expressions/filter-tree.ts';
-import { searchedFields } from './searched.ts';
+import { SYSTEM_FIELDS, searchedFields } from './searched.ts';
 import { isDocument } from './stored-values.ts';
 
 /**
@@ -12,9 +12,6 @@ import { isDocument } from './stored-values.ts';
 
 /** UTF-16 units of a text that an entry holds; longer texts are truncated, so searches also check the document. */
 const HELD_UNITS = 120;
-
-/** Names of system fields in entries; fields of entities never begin with `$`. */
-const SYSTEM = ['state', 'created_at', 'updated_at'] as const;
 
 /** Entries of one document: the value of each field, or null for a field without a value. */
 export interface FieldEntries {
@@ -33,7 +30,8 @@ export function fieldEntries(value: JsonObject, scopedBy: string): FieldEntries 
   const searched = searchedFields(value);
   const values = new Map<string, Scalar>();
   const keys = isDocument(searched.keys) ? searched.keys : {};
-  for (const name of SYSTEM) values.set(`$${name}`, scalarOf(searched[name]));
+  // Fields of entities never begin with `$`.
+  for (const name of SYSTEM_FIELDS) values.set(`$${name}`, scalarOf(searched[name]));
   for (const [key, each] of Object.entries(keys)) values.set(key, scalarOf(each));
   return { scope, values };
 }

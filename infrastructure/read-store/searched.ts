@@ -66,24 +66,20 @@ export function searchedFields(
   value: JsonObject,
   nameOfKey: (key: string) => string = (key) => key,
 ): JsonObject {
-  const found: Record<string, JsonValue> = {};
-  for (const name of OWN) addPresent(found, name, value[name]);
-  const own = value.keys;
-  const keys: Record<string, JsonValue> = {};
-  if (isDocument(own)) {
-    for (const key of Object.keys(own)) addPresent(keys, nameOfKey(pathKey({ key })), own[key]);
-  }
-  found.keys = keys;
-  return found;
+  const own = isDocument(value.keys) ? Object.entries(value.keys) : [];
+  const keys = present(own.map(([key, each]) => [nameOfKey(pathKey({ key })), each]));
+  return { ...present(SYSTEM_FIELDS.map((name) => [name, value[name]])), keys };
 }
 
 /** System fields of filters, besides `id`. */
-const OWN = ['state', 'created_at', 'updated_at'] as const;
+export const SYSTEM_FIELDS = ['state', 'created_at', 'updated_at'] as const;
 
-function addPresent(found: Record<string, JsonValue>, name: string, value: JsonValue | undefined): void {
-  if (value === null || value === undefined) return;
-  if (typeof value === 'object') throw new TypeError(`${name} is no scalar and cannot be searched`);
-  // `__proto__` may be a field's name; an assignment would set the prototype.
-  if (name === '__proto__') Object.defineProperty(found, name, { value, enumerable: true });
-  else found[name] = value;
-}
+/** Also holds a field `__proto__`, which an assignment would make the prototype. */
+const present = (fields: readonly (readonly [name: string, value: JsonValue | undefined])[]): JsonObject =>
+  Object.fromEntries(
+    fields.filter(([name, value]) => {
+      if (typeof value === 'object' && value !== null)
+        throw new TypeError(`${name} is no scalar and cannot be searched`);
+      return value !== null && value !== undefined;
+    }),
+  );

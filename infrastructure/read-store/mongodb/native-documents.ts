@@ -99,21 +99,8 @@ function storedList(value: readonly JsonValue[], budget: Budget, levels: number)
 }
 
 function objectOf(fields: Readonly<Record<string, unknown>>): JsonObject {
-  const value: Record<string, JsonValue> = {};
-  for (const field of Object.keys(fields)) {
-    const name = nameOf(field);
-    const each = jsonOf(fields[field]);
-    // An assignment would set the prototype.
-    if (name === '__proto__') {
-      Object.defineProperty(value, name, {
-        value: each,
-        enumerable: true,
-        configurable: true,
-        writable: true,
-      });
-    } else value[name] = each;
-  }
-  return value;
+  // Assignments would set the prototype instead of a member `__proto__`.
+  return Object.fromEntries(Object.entries(fields).map(([field, each]) => [nameOf(field), jsonOf(each)]));
 }
 
 function jsonOf(stored: unknown): JsonValue {
