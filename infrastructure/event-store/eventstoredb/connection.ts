@@ -32,6 +32,12 @@ export interface Connection {
   dispose(): Promise<void>;
 }
 
+/** A connection, and the time limit of each of its calls. */
+export interface TimedConnection {
+  readonly connection: Connection;
+  readonly timeoutMs: number;
+}
+
 /**
  * Events that a subscription buffers. A larger buffer speeds up the catch-up, but takes more memory when events are
  * large.

@@ -14,7 +14,7 @@ import {
 } from '../../../application/ports/event-store.ts';
 import { formatPosition } from '../positions.ts';
 import { decodeEvent, isSystem, logPosition } from './codec.ts';
-import type { Connection } from './connection.ts';
+import type { TimedConnection } from './connection.ts';
 import { unavailable } from './errors.ts';
 import { type Chunk, Feed } from './feed.ts';
 
@@ -29,7 +29,6 @@ interface FilteredScan {
   readonly maxScanned: number;
   /** The end of the log before the scan. */
   readonly end: Position;
-  readonly timeoutMs: number;
 }
 
 /**
@@ -38,8 +37,8 @@ interface FilteredScan {
  * @throws {StoreUnavailable}
  */
 export async function filteredScan(
-  connection: Connection,
-  { from, selection, limit, maxScanned, end, timeoutMs }: FilteredScan,
+  { connection, timeoutMs }: TimedConnection,
+  { from, selection, limit, maxScanned, end }: FilteredScan,
 ): Promise<(ScanPage & { events: StoredEvent[] }) | undefined> {
   const start = from === undefined ? undefined : logPosition(from);
   const feed = new Feed((onCheckpoint) =>

@@ -22,7 +22,7 @@ export const openEventStoreDbImport = (url: string): LogImport => {
   const { connection, release } = acquireConnection(url, TIMEOUT_MS);
   return {
     async begin(log, isNew) {
-      const notes = await readNotes(connection, TIMEOUT_MS);
+      const notes = await readNotes({ connection, timeoutMs: TIMEOUT_MS });
       const last = await lastEvent(connection);
       if (notes === undefined) {
         if (last !== undefined) throw new ImportError('the event store is not empty');
@@ -47,7 +47,7 @@ export const openEventStoreDbImport = (url: string): LogImport => {
       }
     },
     async finish(log) {
-      const notes = await readNotes(connection, TIMEOUT_MS);
+      const notes = await readNotes({ connection, timeoutMs: TIMEOUT_MS });
       if (notes?.end !== undefined) return;
       const pairs = await pairsOf(connection, log);
       for (const { revision, event } of closingNotes(log, pairs)) {

@@ -9,7 +9,7 @@ import {
 } from '@eventstore/db-client';
 import { collect } from './calls.ts';
 import { isSystem } from './codec.ts';
-import type { Connection, SubscriptionSource } from './connection.ts';
+import type { Connection, SubscriptionSource, TimedConnection } from './connection.ts';
 import { DeferredSubscription, deferredRead } from './deferred-sources.ts';
 import { importedIn } from './imported-events.ts';
 import { ImportedPositions, readNotes } from './imported-positions.ts';
@@ -22,11 +22,12 @@ export const STRIDE = 256;
  * A connection that gives imported events their positions in the original store (decision 36). Changes nothing in a
  * store without an import.
  */
-export const withImportedPositions = (connection: Connection, timeoutMs: number): Connection => {
+export const withImportedPositions = (timed: TimedConnection): Connection => {
+  const { connection } = timed;
   let loading: Promise<ImportedPositions | undefined> | undefined;
   /** Undefined for a store without an import; read once. */
   const positions = (): Promise<ImportedPositions | undefined> => {
-    loading ??= load(connection, timeoutMs).catch((error: unknown) => {
+    loading ??= load(timed).catch((error: unknown) => {
       loading = undefined;
       throw error;
     });
@@ -56,21 +57,21 @@ export const withImportedPositions = (connection: Connection, timeoutMs: number)
       deferredRead<AllStreamResolvedEvent>(async function* (open) {
         const known = await positions();
         if (known === undefined) yield* open(connection.readAll(range, ...more));
-        else yield* allOf({ connection, timeoutMs, known }, [range, ...more], open);
+        else yield* allOf({ ...timed, known }, [range, ...more], open);
       }),
     subscribe: (from, filter) =>
       new DeferredSubscription(async () => {
         const known = await positions();
         if (known === undefined) return connection.subscribe(from, filter);
-        const start = await serverPlace({ connection, timeoutMs, known }, from, false);
+        const start = await serverPlace({ ...timed, known }, from, false);
         return renamedSource(known, connection.subscribe(start, renamedFilter(known, filter)));
       }),
     dispose: () => connection.dispose(),
   };
 };
 
-const load = async (connection: Connection, timeoutMs: number): Promise<ImportedPositions | undefined> => {
-  const notes = await readNotes(connection, timeoutMs);
+const load = async (timed: TimedConnection): Promise<ImportedPositions | undefined> => {
+  const notes = await readNotes(timed);
   return notes === undefined ? undefined : new ImportedPositions(notes);
 };
 
@@ -89,9 +90,7 @@ const renamed = <E extends { readonly position?: LogPosition | undefined; readon
   return { ...event, position: placeOf(imported.position), metadata: imported.metadata };
 };
 
-interface Mapped {
-  readonly connection: Connection;
-  readonly timeoutMs: number;
+interface Mapped extends TimedConnection {
   readonly known: ImportedPositions;
 }
 

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import type { NewEvent, StoredEvent } from '../../../application/ports/event-store.ts';
 import { type ImportedLog, UnfinishedImport } from '../log-import.ts';
 import { formatPosition, isPosition } from '../positions.ts';
-import type { Connection } from './connection.ts';
+import type { TimedConnection } from './connection.ts';
 import { readStream } from './reads.ts';
 
 /** The stream of an import's notes. Their types begin with `$`, so they are not read as events of the product. */
@@ -31,11 +31,8 @@ interface ImportNotes {
 }
 
 /** Reads the notes of an import; undefined for a store without one. @throws {StoreUnavailable} */
-export const readNotes = async (
-  connection: Connection,
-  timeoutMs: number,
-): Promise<ImportNotes | undefined> => {
-  const notes = await readStream(connection, timeoutMs, NOTES, { limit: Number.MAX_SAFE_INTEGER });
+export const readNotes = async (timed: TimedConnection): Promise<ImportNotes | undefined> => {
+  const notes = await readStream(timed, NOTES, { limit: Number.MAX_SAFE_INTEGER });
   const [first] = notes;
   if (first === undefined) return undefined;
   const { id, events, end } = begun.parse(JSON.parse(first.data));

@@ -10,7 +10,7 @@ import type {
 import { formatPosition } from '../positions.ts';
 import { collect } from './calls.ts';
 import { decodeEvent, isSystem, logPosition } from './codec.ts';
-import type { Connection } from './connection.ts';
+import type { Connection, TimedConnection } from './connection.ts';
 import { isMissingStream, unavailable } from './errors.ts';
 import { filteredScan } from './filtered-scan.ts';
 import type { ReadFilter } from './read-source.ts';
@@ -28,8 +28,7 @@ const FEW = 8;
 
 /** @throws {StoreUnavailable} */
 export async function readStream(
-  connection: Connection,
-  timeoutMs: number,
+  timed: TimedConnection,
   stream: string,
   options: ReadStreamOptions,
 ): Promise<StoredEvent[]> {
@@ -39,13 +38,13 @@ export async function readStream(
   let next: bigint | 'start' | 'end' = from === undefined ? (backward ? END : START) : BigInt(from);
   while (found.length < limit) {
     const maxCount = Math.min(limit - found.length, PAGE);
-    const page = await streamPage(connection, timeoutMs, stream, { from: next, backward, maxCount });
+    const page = await streamPage(timed, stream, { from: next, backward, maxCount });
     found.push(...page);
     const last = page.at(-1);
     if (!last) {
       // A backward read from beyond the stream's end finds nothing, so it is repeated from the end.
       if (!backward || found.length > 0 || typeof next !== 'bigint') break;
-      const [end] = await streamPage(connection, timeoutMs, stream, { from: END, backward, maxCount: 1 });
+      const [end] = await streamPage(timed, stream, { from: END, backward, maxCount: 1 });
       if (!end || BigInt(end.revision) >= next) break;
       next = END;
     } else if (backward ? last.revision === 0 : page.length < maxCount) {
@@ -59,8 +58,7 @@ export async function readStream(
 
 /** @throws {StoreUnavailable} */
 export async function readStreams(
-  connection: Connection,
-  timeoutMs: number,
+  timed: TimedConnection,
   streams: readonly string[],
   limit: number,
   enough = Number.POSITIVE_INFINITY,
@@ -70,9 +68,7 @@ export async function readStreams(
   let units = 0;
   for (let at = 0; at < streams.length && (at === 0 || units < enough); at += atOnce) {
     const some = streams.slice(at, at + atOnce);
-    const page = await Promise.all(
-      some.map((stream) => readStream(connection, timeoutMs, stream, { limit })),
-    );
+    const page = await Promise.all(some.map((stream) => readStream(timed, stream, { limit })));
     for (const events of page) {
       found.push(events);
       for (const { data, metadata } of events) units += data.length + metadata.length;
@@ -82,8 +78,7 @@ export async function readStreams(
 }
 
 async function streamPage(
-  connection: Connection,
-  timeoutMs: number,
+  { connection, timeoutMs }: TimedConnection,
   stream: string,
   range: Parameters<Connection['readStream']>[1],
 ): Promise<StoredEvent[]> {
@@ -103,28 +98,26 @@ async function streamPage(
  * @throws {StoreUnavailable}
  */
 export async function scanAll(
-  connection: Connection,
-  timeoutMs: number,
+  timed: TimedConnection,
   options: ReadAllOptions,
   maxScanned = Number.POSITIVE_INFINITY,
 ): Promise<ScanPage & { events: StoredEvent[] }> {
   const { from, limit = DEFAULT_LIMIT } = options;
   const selection = select(options.filter);
   if (selection === undefined || options.direction === 'backward' || limit <= 0) {
-    return scanPages(connection, timeoutMs, options, maxScanned);
+    return scanPages(timed, options, maxScanned);
   }
-  const end = await readEnd(connection, timeoutMs);
+  const end = await readEnd(timed);
   if (end === undefined || (from !== undefined && from >= end)) {
     return { events: [], scanned: 0, next: undefined, position: from ?? formatPosition(0) };
   }
-  const scan = { from, selection, limit, maxScanned, end, timeoutMs };
-  return (await filteredScan(connection, scan)) ?? scanPages(connection, timeoutMs, options, maxScanned);
+  const scan = { from, selection, limit, maxScanned, end };
+  return (await filteredScan(timed, scan)) ?? scanPages(timed, options, maxScanned);
 }
 
 /** Pages of `$all`. The bound is exclusive, regardless of the server's behaviour. */
 async function scanPages(
-  connection: Connection,
-  timeoutMs: number,
+  { connection, timeoutMs }: TimedConnection,
   options: ReadAllOptions,
   maxScanned: number,
 ): Promise<ScanPage & { events: StoredEvent[] }> {
@@ -133,7 +126,7 @@ async function scanPages(
   const selection = select(options.filter);
   const filter = selection === undefined ? undefined : readFilter(selection);
   // A filtered read may examine the whole log before it finds an event.
-  const limitMs = filter === undefined ? timeoutMs : timeoutMs * SEARCHING;
+  const searching = { connection, timeoutMs: filter === undefined ? timeoutMs : timeoutMs * SEARCHING };
   const found: StoredEvent[] = [];
   let from: ReadPosition = bound ? logPosition(bound) : backward ? END : START;
   let last: Position | undefined = bound;
@@ -145,7 +138,7 @@ async function scanPages(
     // When reading forward, the server returns the event at the bound again.
     const again = !backward && last !== undefined ? 1 : 0;
     const maxCount = Math.min(limit - found.length + again + spare, PAGE);
-    const page = await allPage(connection, limitMs, { from, backward, maxCount }, filter);
+    const page = await allPage(searching, { from, backward, maxCount }, filter);
     const before = last;
     for (const { event } of page) {
       if (found.length >= limit) break;
@@ -179,19 +172,15 @@ function readFilter({ prefix, types }: Selection): ReadFilter {
 }
 
 /** The position of the product's last event; many events of the server may follow it. */
-export async function readEnd(connection: Connection, timeoutMs: number): Promise<Position | undefined> {
-  const { events } = await scanAll(connection, timeoutMs, {
-    direction: 'backward',
-    limit: 1,
-  });
+export async function readEnd(timed: TimedConnection): Promise<Position | undefined> {
+  const { events } = await scanAll(timed, { direction: 'backward', limit: 1 });
   return events[0]?.position;
 }
 
 async function allPage(
-  connection: Connection,
-  timeoutMs: number,
+  { connection, timeoutMs }: TimedConnection,
   range: Parameters<Connection['readAll']>[0],
-  filter?: ReadFilter,
+  filter: ReadFilter | undefined,
 ): Promise<AllStreamResolvedEvent[]> {
   try {
     return await collect('reading the log', timeoutMs, connection.readAll(range, filter));

@@ -12,7 +12,7 @@ import { checkAppend } from '../checks.ts';
 import { formatPosition } from '../positions.ts';
 import { withTimeout } from './calls.ts';
 import { encodeEvent, parsePosition } from './codec.ts';
-import { acquireConnection, type Connection } from './connection.ts';
+import { acquireConnection, type Connection, type TimedConnection } from './connection.ts';
 import { appendError, mayBeTwin } from './errors.ts';
 import { withImportedPositions } from './imported-connection.ts';
 import { LateAppends } from './late-appends.ts';
@@ -42,7 +42,7 @@ const TWIN_PAUSE_MS = 10;
 export function openEventStoreDb(options: EventStoreDbOptions): EventStore {
   const { url, timeoutMs = TIMEOUT_MS, logger } = options;
   const { connection, release } = acquireConnection(url, timeoutMs);
-  return overConnection(withImportedPositions(connection, timeoutMs), { timeoutMs, logger, release });
+  return overConnection(withImportedPositions({ connection, timeoutMs }), { timeoutMs, logger, release });
 }
 
 interface Wiring {
@@ -54,13 +54,14 @@ interface Wiring {
 /** The adapter over any connection; tests pass a fake. */
 export function overConnection(connection: Connection, wiring: Wiring): EventStore {
   const { timeoutMs, logger, release } = wiring;
+  const timed = { connection, timeoutMs };
   const closed = new BehaviorSubject(false);
   const ensureOpen = (): void => {
     if (closed.value) throw new StoreUnavailable('the event store is closed');
   };
   const end = async () => {
     ensureOpen();
-    return readEnd(connection, timeoutMs);
+    return readEnd(timed);
   };
 
   const late = new LateAppends();
@@ -71,7 +72,7 @@ export function overConnection(connection: Connection, wiring: Wiring): EventSto
   };
   const page = async (after: Position, limit: number) => {
     ensureOpen();
-    return (await scanAll(connection, timeoutMs, { from: after, limit })).events;
+    return (await scanAll(timed, { from: after, limit })).events;
   };
   // All followers share one subscription.
   const live = liveSource({ connection, end, page, logger }).pipe(
@@ -83,25 +84,25 @@ export function overConnection(connection: Connection, wiring: Wiring): EventSto
     async append(stream, expected, events) {
       ensureOpen();
       checkAppend(stream, expected, events);
-      return append({ connection, timeoutMs, late }, stream, expected, events);
+      return append({ ...timed, late }, stream, expected, events);
     },
     async readStream(stream, readOptions = {}) {
       ensureOpen();
       await settled([stream]);
-      return readStream(connection, timeoutMs, stream, readOptions);
+      return readStream(timed, stream, readOptions);
     },
     async readStreams(streams, limit, enough) {
       ensureOpen();
       await settled(streams);
-      return readStreams(connection, timeoutMs, streams, limit, enough);
+      return readStreams(timed, streams, limit, enough);
     },
     async readAll(readOptions = {}) {
       ensureOpen();
-      return (await scanAll(connection, timeoutMs, readOptions)).events;
+      return (await scanAll(timed, readOptions)).events;
     },
     async scanAll(readOptions, maxScanned) {
       ensureOpen();
-      return scanAll(connection, timeoutMs, readOptions, maxScanned);
+      return scanAll(timed, readOptions, maxScanned);
     },
     onGrowth(listener) {
       const listening = live.subscribe(listener);
@@ -121,9 +122,7 @@ export function overConnection(connection: Connection, wiring: Wiring): EventSto
   };
 }
 
-interface AppendDeps {
-  readonly connection: Connection;
-  readonly timeoutMs: number;
+interface AppendDeps extends TimedConnection {
   readonly late: LateAppends;
 }
 
@@ -142,7 +141,7 @@ async function append(
       const result = await withTimeout('an append', timeoutMs, () => sending);
       const revision = Number(result.nextExpectedRevision);
       if (result.position) return { revision, position: formatPosition(result.position.commit) };
-      return { revision, position: await positionAt(connection, timeoutMs, stream, revision) };
+      return { revision, position: await positionAt({ connection, timeoutMs }, stream, revision) };
     } catch (error) {
       if (error instanceof StoreUnavailable) late.add(stream, sending);
       // Ids make the append idempotent: a retry gets the same answer as the identical append.
@@ -153,8 +152,8 @@ async function append(
 }
 
 /** Reads the position of an acknowledged append, since the protocol allows an acknowledgement without one. */
-async function positionAt(connection: Connection, timeoutMs: number, stream: string, revision: number) {
-  const [event] = await readStream(connection, timeoutMs, stream, { from: revision, limit: 1 });
+async function positionAt(timed: TimedConnection, stream: string, revision: number) {
+  const [event] = await readStream(timed, stream, { from: revision, limit: 1 });
   if (!event)
     throw new StoreUnavailable(`EventStoreDB: ${stream}@${revision} was appended but cannot be found`);
   return event.position;
