@@ -9,8 +9,8 @@ import {
   rmSync,
   writeFileSync,
 } from 'node:fs';
-import { open } from 'node:fs/promises';
-import { dirname } from 'node:path';
+import { open, readdir, rm, stat } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import { codeOf } from './error-code.ts';
 
 /** Syncs a folder, so that the names of new files in it are durable; Windows has no such call. */
@@ -62,6 +62,15 @@ const linkFirst = (finished: string, path: string): void => {
 export const storedOrNew = (path: string, made: () => string): string => {
   if (!existsSync(path)) writeWhole(path, made(), linkFirst);
   return readFileSync(path, 'utf8');
+};
+
+/** Removes files last modified before a time (ms since 1970), such as parts that killed processes left. */
+export const removeOlder = async (folder: string, before: number): Promise<void> => {
+  for (const name of (await orMissing(readdir(folder))) ?? []) {
+    const path = join(folder, name);
+    const found = await orMissing(stat(path));
+    if (found !== undefined && found.mtimeMs < before) await rm(path, { force: true });
+  }
 };
 
 /** The result of `work`; undefined when the file does not exist, or was deleted meanwhile. */

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
-import { link, mkdir, readdir, rm, stat, writeFile } from 'node:fs/promises';
+import { link, mkdir, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { BillingUpstream } from '../../application/ports/billing-upstream.ts';
-import { syncFolder } from '../durable-files.ts';
+import { removeOlder, syncFolder } from '../durable-files.ts';
 import { codeOf } from '../error-code.ts';
 
 /**
@@ -63,11 +63,7 @@ const prepare = async (folder: string, incoming: string): Promise<void> => {
   await mkdir(incoming, { recursive: true });
   await syncFolder(dirname(folder));
   await syncFolder(folder);
-  for (const name of await readdir(incoming)) {
-    const part = join(incoming, name);
-    const found = await stat(part).catch(() => undefined);
-    if (found !== undefined && found.mtimeMs < Date.now() - HOUR_MS) await rm(part, { force: true });
-  }
+  await removeOlder(incoming, Date.now() - HOUR_MS);
 };
 
 /** Depends on the key only, since data folders differ between machines. */

@@ -4,9 +4,9 @@ import { basename, dirname, join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import type { BlobRef, BlobStore } from '../../application/ports/blob-store.ts';
 import { StoreUnavailable } from '../../application/ports/event-store.ts';
-import { orMissing, syncFolder } from '../durable-files.ts';
+import { orMissing, removeOlder, syncFolder } from '../durable-files.ts';
 import { codeOf } from '../error-code.ts';
-import { blobPaths, namesIn } from './paths.ts';
+import { blobPaths } from './paths.ts';
 import { checkRef, guarded, measuring } from './refs.ts';
 
 /** Folder of unfinished files. No tenant id begins with a dot. */
@@ -111,14 +111,7 @@ export const openFolderBlobStore = async ({
 
     list: () => blobsIn(folder),
 
-    tidy: (before) =>
-      asked(async () => {
-        for (const name of await namesIn(incoming)) {
-          const part = join(incoming, name);
-          const found = await orMissing(stat(part));
-          if (found !== undefined && found.mtimeMs < before) await rm(part, { force: true });
-        }
-      }),
+    tidy: (before) => asked(() => removeOlder(incoming, before)),
 
     ping: () => asked(async () => void (await stat(incoming))),
     close: async () => undefined,

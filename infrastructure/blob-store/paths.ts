@@ -24,5 +24,5 @@ export const isBlobPath = (path: string): boolean => {
 const isSpread = (name: string): boolean => /^[0-9a-f]{2}$/.test(name);
 
 /** Returns the sorted names in a folder; an empty list if the folder does not exist. */
-export const namesIn = async (folder: string): Promise<string[]> =>
+const namesIn = async (folder: string): Promise<string[]> =>
   ((await orMissing(readdir(folder))) ?? []).sort();
