@@ -12,8 +12,6 @@ import { findPage } from './find.ts';
 import type { Generations } from './generations.ts';
 import type { Transactions } from './transactions.ts';
 
-type Found = readonly (readonly JsonObject[])[];
-
 /** Maximum number of tries, on a server without transactions, to read all ranges without an interfering commit. */
 const QUIET_TRIES = 5;
 const PAGE = 1000;
@@ -27,44 +25,26 @@ export async function findTogether(
   transactions: Transactions | undefined,
   generation: GenerationId,
   queries: readonly RangeQuery[],
-): Promise<Found> {
-  if (transactions !== undefined) {
-    return transactions.run((session) => findEach(generations, generation, queries, session));
-  }
+): Promise<JsonObject[][]> {
+  const everythingOf = async (query: RangeQuery, session?: ClientSession) => {
+    const all: JsonObject[] = [];
+    let after: Cursor | undefined;
+    do {
+      const page = await findIn(generations, generation, { ...query, limit: PAGE, after }, session);
+      for (const { value } of page.docs) all.push(value);
+      after = page.next;
+    } while (after !== undefined);
+    return all;
+  };
+  // In sequence, since a session allows one call at a time.
+  if (transactions !== undefined)
+    return transactions.run((session) => Array.fromAsync(queries, (query) => everythingOf(query, session)));
   const checkpoint = async () => (await generations.progress(generation))?.checkpoint;
   for (let left = QUIET_TRIES; ; left -= 1) {
     const before = await checkpoint();
-    const found = await Promise.all(queries.map((query) => findEverything(generations, generation, query)));
+    const found = await Promise.all(queries.map((query) => everythingOf(query)));
     if (left <= 1 || (await checkpoint()) === before) return found;
   }
-}
-
-/** Reads in sequence, since a session allows one call at a time. */
-async function findEach(
-  generations: Generations,
-  generation: GenerationId,
-  queries: readonly RangeQuery[],
-  session: ClientSession,
-): Promise<Found> {
-  const found: (readonly JsonObject[])[] = [];
-  for (const query of queries) found.push(await findEverything(generations, generation, query, session));
-  return found;
-}
-
-async function findEverything(
-  generations: Generations,
-  generation: GenerationId,
-  query: RangeQuery,
-  session?: ClientSession,
-): Promise<readonly JsonObject[]> {
-  const all: JsonObject[] = [];
-  let after: Cursor | undefined;
-  do {
-    const page = await findIn(generations, generation, { ...query, limit: PAGE, after }, session);
-    for (const { value } of page.docs) all.push(value);
-    after = page.next;
-  } while (after !== undefined);
-  return all;
 }
 
 export async function findIn(
