@@ -22,6 +22,13 @@ export interface SubscriptionSource {
   unsubscribe(): Promise<void>;
 }
 
+/** Calls `ended` when a subscription fails or ends: a lost server emits `error` and no `end`. */
+export const onceEnded = (source: SubscriptionSource, ended: (reason: unknown) => void): void => {
+  source.on('error', ended);
+  source.on('end', () => ended(new Error('the subscription ended')));
+  source.on('close', () => ended(new Error('the subscription was closed')));
+};
+
 /** The part of the client that the adapter uses; tests replace it by a fake. */
 export interface Connection {
   append(stream: string, expected: 'any' | 'no_stream' | bigint, events: EventData[]): Promise<AppendResult>;

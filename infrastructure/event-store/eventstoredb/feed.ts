@@ -1,5 +1,5 @@
 import type { AllStreamResolvedEvent, Position as LogPosition } from '@eventstore/db-client';
-import type { SubscriptionSource } from './connection.ts';
+import { onceEnded, type SubscriptionSource } from './connection.ts';
 
 /**
  * Events in order, and the newest checkpoint that applies after some or all of them: the position up to which the
@@ -33,10 +33,8 @@ export class Feed {
   constructor(open: (onCheckpoint: (position: LogPosition) => void) => SubscriptionSource) {
     const source = open((checkpoint) => this.#mark({ checkpoint }));
     this.#source = source;
-    // Attached before any await: a lost server emits `error` and no `end`.
-    source.on('error', (error) => this.#end(error instanceof Error ? error : new Error(String(error))));
-    source.on('end', () => this.#end(new Error('the subscription ended')));
-    source.on('close', () => this.#end(new Error('the subscription was closed')));
+    // Attached before any await.
+    onceEnded(source, (reason) => this.#end(reason instanceof Error ? reason : new Error(String(reason))));
     source.on('caughtUp', () => this.#mark({ live: true }));
     source.on('fellBehind', () => this.#mark({ live: false }));
     source.on('readable', () => this.#wake());

@@ -66,14 +66,12 @@ export const closingNotes = (
   found: readonly PositionPair[],
 ): { readonly revision: number; readonly event: NewEvent }[] => {
   const texts = found.map(({ own, server }) => [formatPosition(own), formatPosition(server)] as const);
-  const parts: unknown[] = [];
+  const notes: (readonly [type: string, data: unknown])[] = [];
   for (let at = 0; at < texts.length; at += PAIRS_PER_NOTE) {
-    parts.push({ pairs: texts.slice(at, at + PAIRS_PER_NOTE) });
+    notes.push([PAIRS, { pairs: texts.slice(at, at + PAIRS_PER_NOTE) }]);
   }
-  const events = parts.map((part, nth) => note(id, nth + 1, PAIRS, part));
-  const end = { server: texts.at(-1)?.[1] ?? null };
-  events.push(note(id, events.length + 1, COMPLETED, end));
-  return events.map((event, nth) => ({ revision: nth + 1, event }));
+  notes.push([COMPLETED, { server: texts.at(-1)?.[1] ?? null }]);
+  return notes.map(([type, data], nth) => ({ revision: nth + 1, event: note(id, nth + 1, type, data) }));
 };
 
 /** The id is derived from the export, so that a repeated append is acknowledged and not written twice. */

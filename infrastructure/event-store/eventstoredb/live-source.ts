@@ -4,7 +4,7 @@ import type { LogGrowth, Position, StoredEvent } from '../../../application/port
 import type { Logger } from '../../../application/ports/logger.ts';
 import { formatPosition } from '../positions.ts';
 import { decodeEvent, isSystem, logPosition } from './codec.ts';
-import type { Connection } from './connection.ts';
+import { type Connection, onceEnded } from './connection.ts';
 
 interface LiveSourceDeps {
   readonly connection: Connection;
@@ -88,11 +88,8 @@ const newEvents = (connection: Connection, end: Position, onConnected: () => voi
       observer.next({ after, events });
       after = last.position;
     };
-    // Attached before any await: a lost server emits `error` and no `end`, and without a listener the process would
-    // end.
-    source.on('error', (error) => observer.error(error));
-    source.on('end', () => observer.error(new Error('the subscription ended')));
-    source.on('close', () => observer.error(new Error('the subscription was closed')));
+    // Attached before any await: without a listener of errors the process would end.
+    onceEnded(source, (reason) => observer.error(reason));
     source.on('confirmation', onConnected);
     source.on('readable', readable);
     return () => {
