@@ -46,10 +46,6 @@ export class JobQueue {
     return this.nextOf('question') ?? this.nextOf('background');
   }
 
-  nextOf(urgency: Urgency): readonly Part[] | undefined {
-    return this.#group(this.#waiting[urgency]);
-  }
-
   /** Removes a job that failed, so that its remaining texts are not embedded. */
   drop(job: Job): void {
     for (const waiting of Object.values(this.#waiting)) {
@@ -63,7 +59,8 @@ export class JobQueue {
     return Object.values(this.#waiting).flatMap((waiting) => waiting.splice(0));
   }
 
-  #group(waiting: Job[]): readonly Part[] | undefined {
+  nextOf(urgency: Urgency): readonly Part[] | undefined {
+    const waiting = this.#waiting[urgency];
     const parts: Part[] = [];
     const unfinished: Job[] = [];
     let texts = 0;

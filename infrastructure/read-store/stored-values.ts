@@ -89,12 +89,7 @@ const storedSpec = z.union([
  * omit older documents.
  */
 export function specText({ indexes, searchable, scopedBy }: Omit<CollectionSpec, 'name'>): string {
-  const list = indexes.map(({ name, fields, multi, present }) => ({
-    name,
-    fields,
-    ...(multi && { multi }),
-    ...(present && { present }),
-  }));
+  const list = indexes.map(({ name, fields, multi, present }) => ({ name, fields, multi, present }));
   return JSON.stringify(searchable === true ? { indexes: list, searchable, scopedBy } : list);
 }
 
