@@ -18,18 +18,11 @@ export async function withTimeout<T>(what: string, timeoutMs: number, call: () =
 export async function collect<E>(what: string, timeoutMs: number, source: ReadSource<E>): Promise<E[]> {
   // The client emits errors even without a reader; an `error` event without a listener ends the process.
   source.on('error', () => {});
-  const drain = async (): Promise<E[]> => {
-    const items: E[] = [];
-    for await (const item of source) items.push(item);
-    return items;
-  };
-  let done = false;
   try {
-    const items = await withTimeout(what, timeoutMs, drain);
-    done = true;
-    return items;
-  } finally {
+    return await withTimeout(what, timeoutMs, () => Array.fromAsync(source));
+  } catch (error) {
     // Not awaited, since with a frozen server the cancellation would hang like the read.
-    if (!done) source.cancel().catch(() => {});
+    source.cancel().catch(() => {});
+    throw error;
   }
 }
