@@ -33,6 +33,8 @@ export type Plan =
       readonly of: number;
     };
 
+export type PlanOf<Kind extends Plan['kind']> = Extract<Plan, { kind: Kind }>;
+
 /** Bounds of planning. */
 export interface PlanLimits {
   /** Maximum of entries that are counted for one choice. */
@@ -108,7 +110,7 @@ function orderOf(
   { sort, filter, now }: SearchQuery,
   fields: KnownFields,
   of: number,
-): Extract<Plan, { kind: 'order' }> | undefined {
+): PlanOf<'order'> | undefined {
   const name = sort === undefined ? undefined : entryName(sort.field);
   const field = name === undefined ? undefined : fields.get(name);
   if (name === undefined || field === undefined || field.cut > 0 || field.entries !== of) return undefined;
@@ -158,11 +160,7 @@ function segmentsOf(source: Source, fields: KnownFields, of: number): readonly S
   return source.spans.map((span) => segmentOf(field.number, span));
 }
 
-function lookupOf(
-  { sources, entries }: Choice,
-  fields: KnownFields,
-  of: number,
-): Extract<Plan, { kind: 'lookup' }> {
+function lookupOf({ sources, entries }: Choice, fields: KnownFields, of: number): PlanOf<'lookup'> {
   const [only, ...others] = sources;
   const isExact =
     only?.kind === 'range' && others.length === 0 && only.isExact && (fields.get(only.field)?.cut ?? 0) === 0;

@@ -7,7 +7,7 @@ import { pageRoom } from '../page-room.ts';
 import { scalarIn, searchedIndex, sortedAfter } from '../searched.ts';
 import { parseDocument } from '../stored-values.ts';
 import { endOf, type Hit, inOrder, isDescending, sortedValue } from './hits.ts';
-import { countPlanOf, explained, type Plan, type PlanLimits, planOf } from './plan.ts';
+import { countPlanOf, explained, type Plan, type PlanLimits, type PlanOf, planOf } from './plan.ts';
 import type { Tables } from './tables.ts';
 import { baseOf, sliceOf, startOf } from './ways.ts';
 
@@ -38,8 +38,6 @@ export function quickPlanOf(
       return plan satisfies never;
   }
 }
-
-type PlanOf<Kind extends Plan['kind']> = Extract<Plan, { kind: Kind }>;
 
 /** Bytes of documents that a short search may read in all, shared evenly by its entries. */
 export const QUICK_BYTES = 512 * 1024;

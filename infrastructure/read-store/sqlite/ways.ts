@@ -6,7 +6,7 @@ import { numberOf, textOf } from '../../sqlite/connection.ts';
 import { searchedIndex } from '../searched.ts';
 import { MISSING } from './field-index.ts';
 import type { Sql } from './filter-sql.ts';
-import type { Plan } from './plan.ts';
+import type { PlanOf } from './plan.ts';
 import { type Entries, type Segment, segmentSql } from './segments.ts';
 import { type Size, type Slice, searchedRange, type Way } from './slices.ts';
 import type { Tables } from './tables.ts';
@@ -19,7 +19,7 @@ type Place = readonly [value: SQLInputValue, id: string];
 /** Reads the documents of segments, one segment after the other. */
 export function segmentsWay(
   query: SearchQuery,
-  plan: Extract<Plan, { kind: 'lookup' | 'order' }>,
+  plan: PlanOf<'lookup' | 'order'>,
   direction: 'ASC' | 'DESC',
 ): Way {
   const begin = plan.kind === 'order' ? startOf(plan.segments, query) : { segments: plan.segments };
