@@ -1,7 +1,4 @@
-import { readFileSync } from 'node:fs';
-import { z } from 'zod';
-
-const file = new URL('../package.json', import.meta.url);
+import manifest from '../package.json' with { type: 'json' };
 
 /** The product's version, as in `package.json`. */
-export const { version } = z.object({ version: z.string() }).parse(JSON.parse(readFileSync(file, 'utf8')));
+export const { version } = manifest;
