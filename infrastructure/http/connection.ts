@@ -13,7 +13,6 @@ export class Connection {
   readonly #socket: Socket;
   readonly #client: Client;
   readonly #openedAt = performance.now();
-  #isOpen = true;
   #heard = 0;
   #ended: () => void = () => undefined;
 
@@ -45,7 +44,7 @@ export class Connection {
 
   /** False once the connection is known to be closed. */
   get isOpen(): boolean {
-    return this.#isOpen && !this.#socket.destroyed;
+    return !this.#socket.destroyed;
   }
 
   get ageMs(): number {
@@ -112,7 +111,6 @@ export class Connection {
   }
 
   #end(): void {
-    this.#isOpen = false;
     const ended = this.#ended;
     this.#ended = () => undefined;
     ended();
