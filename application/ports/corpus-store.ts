@@ -91,6 +91,5 @@ export interface CorpusStore {
   withoutVectors(limit: number): Promise<readonly (SourceKey & { readonly tenantId: string })[]>;
   backfillRun(tenantId: string): Promise<BackfillRun | undefined>;
   saveBackfillRun(tenantId: string, run: BackfillRun): Promise<void>;
-  ping(): Promise<void>;
   close(): Promise<void>;
 }

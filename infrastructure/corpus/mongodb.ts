@@ -18,7 +18,7 @@ const idOf = (tenantId: string, { kind, id }: SourceKey): string => `${tenantId}
  * @throws {StoreUnavailable}
  */
 export const openMongoCorpusStore = async (options: MongoOptions): Promise<CorpusStore> => {
-  const { db, ping, close } = await openDatabase(options);
+  const { db, close } = await openDatabase(options);
   const sources: Rows = db.collection<Row>('corpus_sources', { readPreference: 'primary' });
   const counters = db.collection<{ _id: string; seq: number }>('corpus_counters', {
     readPreference: 'primary',
@@ -155,7 +155,6 @@ export const openMongoCorpusStore = async (options: MongoOptions): Promise<Corpu
       call(async () => {
         await backfills.updateOne({ _id: tenantId }, { $set: { run, counts } }, { upsert: true });
       }),
-    ping,
     close,
   };
 };

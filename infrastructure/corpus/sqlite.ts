@@ -109,7 +109,6 @@ export const openSqliteCorpusStore = async ({ path }: { readonly path: string })
       grouped(() => {
         prepare(SAVE_RUN).run(tenantId, run, counts === null ? null : JSON.stringify(counts));
       }),
-    ping: connection.ping,
     close: connection.close,
   };
 };

@@ -72,7 +72,6 @@ export const memoryCorpusStore = (): CorpusStore => {
     saveBackfillRun: async (tenantId, run) => {
       runs.set(tenantId, run);
     },
-    ping: async () => undefined,
     close: async () => undefined,
   };
 };
