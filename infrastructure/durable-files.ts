@@ -73,6 +73,11 @@ export const removeOlder = async (folder: string, before: number): Promise<void>
   }
 };
 
+/** Handles the rejection of a link whose name exists. */
+export const ignoreExisting = (error: unknown): void => {
+  if (codeOf(error) !== 'EEXIST') throw error;
+};
+
 /** The result of `work`; undefined when the file does not exist, or was deleted meanwhile. */
 export const orMissing = async <T>(work: Promise<T>): Promise<T | undefined> => {
   try {

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { link, mkdir, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { BillingUpstream } from '../../application/ports/billing-upstream.ts';
-import { removeOlder, syncFolder } from '../durable-files.ts';
+import { ignoreExisting, removeOlder, syncFolder } from '../durable-files.ts';
 import { codeOf } from '../error-code.ts';
 
 /**
@@ -74,9 +74,7 @@ const place = async (incoming: string, target: string, document: string): Promis
   const part = join(incoming, randomUUID());
   await writeFile(part, document, { flag: 'wx', mode: 0o600, flush: true });
   try {
-    await link(part, target).catch((error: unknown) => {
-      if (codeOf(error) !== 'EEXIST') throw error;
-    });
+    await link(part, target).catch(ignoreExisting);
   } finally {
     await rm(part, { force: true });
   }

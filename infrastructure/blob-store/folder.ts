@@ -4,8 +4,7 @@ import { basename, dirname, join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import type { BlobRef, BlobStore } from '../../application/ports/blob-store.ts';
 import { StoreUnavailable } from '../../application/ports/event-store.ts';
-import { orMissing, removeOlder, syncFolder } from '../durable-files.ts';
-import { codeOf } from '../error-code.ts';
+import { ignoreExisting, orMissing, removeOlder, syncFolder } from '../durable-files.ts';
 import { blobPaths } from './paths.ts';
 import { checkRef, guarded, measuring } from './refs.ts';
 
@@ -144,7 +143,3 @@ const unavailable = (error: unknown): unknown =>
   error instanceof Error && 'syscall' in error
     ? new StoreUnavailable('the blob folder cannot be used', { cause: error })
     : error;
-
-const ignoreExisting = (error: unknown): void => {
-  if (codeOf(error) !== 'EEXIST') throw error;
-};
