@@ -1,33 +1,10 @@
 import type { ServerResponse } from 'node:http';
-import type { Socket } from 'node:net';
-
-const pendingCallbacks = new WeakMap<Socket, Set<() => void>>();
-
-const callbacksOf = (connection: Socket): Set<() => void> => {
-  const known = pendingCallbacks.get(connection);
-  if (known !== undefined) return known;
-  const all = new Set<() => void>();
-  pendingCallbacks.set(connection, all);
-  connection.once('close', () => {
-    for (const done of all) done();
-  });
-  return all;
-};
 
 /**
- * Calls back once when a response is sent or its connection is closed. Listens to the connection, too: a pipelined
- * response that waits for earlier responses gets no `close` event when the connection closes.
+ * Calls back once when a response is sent or its connection is closed. A response that waits for earlier ones of its
+ * connection gets no `close` event when the connection closes; `Pipelined` starts no request that would have to wait.
  */
 export const whenAnswered = (response: ServerResponse, callback: () => void): void => {
-  const connection = response.req.socket;
-  if (response.closed || connection.destroyed) {
-    callback();
-    return;
-  }
-  const all = callbacksOf(connection);
-  const done = (): void => {
-    if (all.delete(done)) callback();
-  };
-  all.add(done);
-  response.once('close', done);
+  if (response.closed || response.req.socket.destroyed) callback();
+  else response.once('close', callback);
 };

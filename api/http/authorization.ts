@@ -12,6 +12,7 @@ import { DomainError, invalid, invalidCredential } from '../../domain/core/error
 import { grants } from '../../domain/identity/scopes.ts';
 import { hasAssistant } from '../../domain/tenancy/tenant.ts';
 import { planRequired } from '../../domain/webhooks/subscription-limits.ts';
+import { headerValues } from './header-values.ts';
 import type { Access } from './route.ts';
 
 /**
@@ -49,10 +50,10 @@ export const accessFamily = (access: Guarded, operationId: string): CredentialFa
 const BEARER = /^bearer +([^\s,]+) *$/i;
 
 /** The bearer token. Refuses several `Authorization` headers: a proxy and the server might read different ones. */
-export const bearerToken = ({ headersDistinct }: IncomingMessage): string | undefined => {
-  const { authorization } = headersDistinct;
+export const bearerToken = (request: IncomingMessage): string | undefined => {
+  const [authorization, ...others] = headerValues(request, 'authorization');
   if (authorization === undefined) return undefined;
-  const token = BEARER.exec(authorization.length === 1 ? (authorization[0] ?? '') : '')?.[1];
+  const token = others.length === 0 ? BEARER.exec(authorization)?.[1] : undefined;
   if (token === undefined) throw invalidCredential();
   return token;
 };

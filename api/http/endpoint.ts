@@ -16,6 +16,7 @@ import { checkBounded } from './bounded-bodies.ts';
 import { check, checkNamed, decode, sliceOwnerOf, tenantOf } from './checks.ts';
 import type { HttpDeps } from './deps.ts';
 import { type Exchange, replyHeaders } from './exchange.ts';
+import { headerValues } from './header-values.ts';
 import { type Idempotency, parseIdempotencyKey, strangersScope } from './idempotency.ts';
 import { impersonationLogOf } from './impersonation-log.ts';
 import { JSON_ONLY } from './media-types.ts';
@@ -189,9 +190,8 @@ export class Endpoint {
     checkNamed(principal, query);
     if (this.route.openQuery !== true) checkQueryNames(query, this.#queryNames);
     const { headers } = request;
-    // `headersDistinct` builds lists of all headers, so it is read only when a key was sent.
     const isGiven = this.#keyed && headers['idempotency-key'] !== undefined;
-    const key = isGiven ? request.headersDistinct['idempotency-key'] : undefined;
+    const key = isGiven ? headerValues(request, 'idempotency-key') : undefined;
     return {
       query: check(this.route.query, query),
       minPosition: this.#minPosition(headers['x-min-position']),

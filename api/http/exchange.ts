@@ -8,7 +8,7 @@ import { type ErrorAnswer, errorText } from './errors.ts';
 import type { RequestLog } from './impersonation-log.ts';
 import { type PendingAnswers, STREAM_BYTES } from './pending-answers.ts';
 import type { Leave, ReadsInWork } from './reads-in-work.ts';
-import type { Reply } from './route.ts';
+import type { HeaderValues, Reply } from './route.ts';
 import { endSource, isStreamed, sendStream } from './stream.ts';
 
 /** A request with its response, for every step of the pipeline. */
@@ -45,22 +45,22 @@ export const JSON_TYPE = 'application/json; charset=utf-8';
 /** Public paths, with and without `/api/v1`. They may hold a credential, so they must not be sent as a referrer. */
 const PUBLIC = /^(?:\/api\/v1)?\/public(?:\/|$)/;
 
-type HeaderValues = Readonly<Record<string, string>>;
-
-/** Sent with every answer, unless a reply sets the same header. */
-const baseHeaders = ({ requestId, path, limitHeaders }: Exchange): HeaderValues => ({
+/** The headers of an answer: those of every answer, and its own, which replace them. */
+const headersWith = ({ requestId, path, limitHeaders }: Exchange, own: HeaderValues): HeaderValues => ({
   'X-Request-Id': requestId,
   'Cache-Control': 'no-store',
   'X-Content-Type-Options': 'nosniff',
   ...limitHeaders,
   ...(PUBLIC.test(path) ? { 'Referrer-Policy': 'no-referrer' } : {}),
+  ...own,
 });
 
-const setAll = (response: ServerResponse, headers: HeaderValues): void => {
-  for (const [name, value] of Object.entries(headers)) {
-    if (name === 'Vary') response.appendHeader(name, value);
-    else response.setHeader(name, value);
-  }
+/** Keeps the `Vary` of CORS. */
+const writeHead = (response: ServerResponse, status: number, headers: HeaderValues): void => {
+  const { Vary } = headers;
+  if (Vary !== undefined) response.appendHeader('Vary', Vary);
+  const vary = Vary === undefined ? undefined : response.getHeader('Vary');
+  response.writeHead(status, vary === undefined ? headers : { ...headers, Vary: vary });
 };
 
 /** Builds the `next` link: the same path, with the reply's parameters replacing those of the request. */
@@ -73,11 +73,10 @@ const linkToNext = ({ path, search }: Exchange, next: Readonly<Record<string, st
 /** Bytes of a body that are written at a time; the client's progress is seen in steps of this size. */
 const PART = 64 * 1024;
 
-const end = (exchange: Exchange, status: number, body: string | Uint8Array): void => {
+const end = (exchange: Exchange, status: number, headers: HeaderValues, body: string | Uint8Array): void => {
   const { response, pending, principal } = exchange;
   const bytes = Buffer.byteLength(body);
-  response.setHeader('Content-Length', bytes);
-  response.writeHead(status);
+  writeHead(response, status, { ...headers, 'Content-Length': String(bytes) });
   if (bytes <= PART) {
     response.end(body);
     pending.sent(response, principal, bytes);
@@ -125,29 +124,26 @@ export const replyHeaders = (exchange: Exchange, reply: Reply): Record<string, s
 export const send = (exchange: Exchange, reply: Reply): void => {
   const { request, response } = exchange;
   const { status, body } = reply;
-  setAll(response, baseHeaders(exchange));
-  setAll(response, replyHeaders(exchange, reply));
+  const headers = headersWith(exchange, replyHeaders(exchange, reply));
   if (body === undefined) {
-    if (status !== 204 && status !== 304) response.setHeader('Content-Length', 0);
-    response.writeHead(status);
+    const hasLength = status !== 204 && status !== 304;
+    writeHead(response, status, hasLength ? { ...headers, 'Content-Length': '0' } : headers);
     response.end();
-    return;
-  }
-  if (!response.hasHeader('Content-Type')) {
-    response.setHeader('Content-Type', JSON_TYPE);
-    end(exchange, status, JSON.stringify(body));
+  } else if (headers['Content-Type'] === undefined) {
+    end(exchange, status, { ...headers, 'Content-Type': JSON_TYPE }, JSON.stringify(body));
   } else if (typeof body === 'string' || body instanceof Uint8Array) {
-    end(exchange, status, body);
+    end(exchange, status, headers, body);
   } else if (!isStreamed(body)) {
-    end(exchange, status, JSON.stringify(body));
-  } else if (request.method === 'HEAD') {
-    response.writeHead(status);
-    response.end();
-    endSource(body);
+    end(exchange, status, headers, JSON.stringify(body));
   } else {
-    response.writeHead(status);
-    exchange.pending.watch(response, exchange.principal, STREAM_BYTES);
-    sendStream(response, body);
+    writeHead(response, status, headers);
+    if (request.method === 'HEAD') {
+      response.end();
+      endSource(body);
+    } else {
+      exchange.pending.watch(response, exchange.principal, STREAM_BYTES);
+      sendStream(response, body);
+    }
   }
 };
 
@@ -159,6 +155,6 @@ export const sendError = (exchange: Exchange, { status, headers = {}, body }: Er
   }
   // A reply that could not be sent may have set headers.
   for (const name of response.getHeaderNames()) if (!OF_CORS.test(name)) response.removeHeader(name);
-  setAll(response, { ...baseHeaders(exchange), ...headers, 'Content-Type': JSON_TYPE });
-  end(exchange, status, errorText(body, exchange.requestId));
+  const all = headersWith(exchange, { ...headers, 'Content-Type': JSON_TYPE });
+  end(exchange, status, all, errorText(body, exchange.requestId));
 };

@@ -73,11 +73,14 @@ export interface UploadRequest<P, A extends Principal = Principal> {
   readonly params: P;
 }
 
+/** Names are written as in their standards, so that an answer's own headers replace those of every answer. */
+export type HeaderValues = Readonly<Record<Capitalize<string>, string>>;
+
 export interface Reply {
   readonly status: number;
   /** Sent as JSON, unless `headers` sets `Content-Type` (see `send`); undefined: no body. */
   readonly body?: unknown;
-  readonly headers?: Readonly<Record<string, string>>;
+  readonly headers?: HeaderValues;
   /** Becomes `X-Event-Position`: the log position of the write. */
   readonly position?: Position | undefined;
   /** Becomes `Link: <…>; rel="next"`: query parameters that replace those of the request. */

@@ -3,6 +3,7 @@ import type { Duplex } from 'node:stream';
 import type { Ids } from '../../application/ports/clock.ts';
 import { type ErrorCode, invalid } from '../../domain/core/errors.ts';
 import { errorText } from './errors.ts';
+import { headerValues } from './header-values.ts';
 
 // An import of `node:http` would also load Node's `fetch` and `WebSocket`, which the server does not use (decision 44).
 const { createServer, STATUS_CODES } = process.getBuiltinModule('node:http');
@@ -44,12 +45,12 @@ const refuseRaw = (error: NodeJS.ErrnoException, socket: Duplex, requestId: stri
  * without JSON, and use the first of two.
  * @throws `validation_failed`
  */
-export const checkHost = ({ rawHeaders, httpVersion }: IncomingMessage): void => {
-  const hosts = rawHeaders.filter((name, at) => at % 2 === 0 && name.toLowerCase() === 'host').length;
+export const checkHost = (request: IncomingMessage): void => {
+  const hosts = headerValues(request, 'host').length;
   if (hosts > 1) {
     throw invalid([{ path: 'Host', code: 'invalid', message: 'The header Host may be sent only once.' }]);
   }
-  if (hosts === 0 && httpVersion === '1.1') {
+  if (hosts === 0 && request.httpVersion === '1.1') {
     throw invalid([{ path: 'Host', code: 'required', message: 'The header Host is required.' }]);
   }
 };

@@ -1,5 +1,4 @@
 import type { ServerResponse } from 'node:http';
-import type { Socket } from 'node:net';
 import { pipeline, Readable } from 'node:stream';
 
 /** Time (ms) without progress after which a reader is disconnected: a slow reader holds the source open. */
@@ -43,10 +42,6 @@ export const sendStream = (response: ServerResponse, body: Streamed, stalledMs =
     endSource(body);
     return;
   }
-  if (response.socket === null) {
-    sendAfterEarlier(response, body, stalledMs);
-    return;
-  }
   if (body instanceof Pieces && body.stopping.aborted) {
     endSource(body);
     response.destroy();
@@ -55,28 +50,6 @@ export const sendStream = (response: ServerResponse, body: Streamed, stalledMs =
   response.setTimeout(stalledMs, () => response.destroy());
   if (body instanceof Readable) pipeline(body, response, () => undefined);
   else void sendPieces(response, body);
-};
-
-/** Bodies that wait for earlier answers on the same connection. */
-const waiting = new WeakMap<Socket, Set<Streamed>>();
-
-const sendAfterEarlier = (response: ServerResponse, body: Streamed, stalledMs: number): void => {
-  const connection = response.req.socket;
-  const bodies = waiting.get(connection) ?? new Set();
-  if (!waiting.has(connection)) {
-    waiting.set(connection, bodies);
-    connection.once('close', () => bodies.forEach(endSource));
-  }
-  bodies.add(body);
-  // Otherwise a stalled earlier answer would delay this answer without end.
-  connection.setTimeout(stalledMs);
-  const failed = (): void => void response.destroy();
-  if (body instanceof Readable) body.once('error', failed);
-  response.once('socket', () => {
-    bodies.delete(body);
-    if (body instanceof Readable) body.off('error', failed);
-    sendStream(response, body, stalledMs);
-  });
 };
 
 const sendPieces = async (response: ServerResponse, { source, stopping }: Pieces): Promise<void> => {

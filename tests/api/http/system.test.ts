@@ -131,7 +131,7 @@ describe('Replies other than JSON', () => {
       responses: { 200: null },
       handle: async () => make(),
     });
-  const type = { 'content-type': 'text/csv' };
+  const type = { 'Content-Type': 'text/csv' };
   const lines: LogLine[] = [];
 
   it('are sent unchanged', async () => {
