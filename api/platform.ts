@@ -84,7 +84,7 @@ export const startPlatform = async (options: PlatformOptions): Promise<Platform>
   const stopTracing = await startTracing(config, logger);
   const wait = waitForStores(logger);
   const core = await composeCore(config, secretsOf, logger, clock, wait, adapters);
-  const { stores, follower, ids, metrics, keys, codec, states, directory, readModels } = core;
+  const { stores, events, follower, ids, metrics, states, readModels } = core;
   // Repeats the log's erasures before anything is served: a restored key store may hold destroyed keys.
   const erased = await wait(() => core.erasures.reapply());
   if (erased > 0) logger.info({ keys: erased }, 'erasures of the log were applied to the key store');
@@ -96,12 +96,10 @@ export const startPlatform = async (options: PlatformOptions): Promise<Platform>
   const runners = projections.map(
     (projection) =>
       new ProjectionRunner(projection, {
-        waitingReaders,
+        ...core,
         ...lease,
         store: stores.reads,
-        events: stores.events,
-        follower,
-        ...{ codec, budget, metrics, clock, lingerMs: LINGER_MS, lookMs },
+        ...{ waitingReaders, budget, lingerMs: LINGER_MS, lookMs },
         onProgress: ({ tag, checkpoint }) => foldLag?.progress(`${projection.name} ${tag}`, checkpoint),
         onEnd: (tag) => foldLag?.ended(`${projection.name} ${tag}`),
       }),
@@ -109,9 +107,9 @@ export const startPlatform = async (options: PlatformOptions): Promise<Platform>
   const areas = composeAreas(core, runners);
   const all = listOf(areas);
   const { authentication, impersonation } = areas.identity;
-  const feed = new LiveFeed({ events: stores.events, follower, codec, states, keys, logger });
+  const feed = new LiveFeed(core);
   states.trustWhile(() => feed.isCurrent);
-  const endAtStart = await wait(() => stores.events.end());
+  const endAtStart = await wait(() => events.end());
   readModels.startsAt(endAtStart);
 
   const stopping = new AbortController();
@@ -127,7 +125,7 @@ export const startPlatform = async (options: PlatformOptions): Promise<Platform>
             config,
             lease: { owner: lease.owner, ttlMs: lease.ttlMs, lingerMs: LINGER_MS, ...(member && IN_GROUP) },
           },
-          { logger, metrics, parsePosition: (text) => stores.events.parsePosition(text) },
+          { logger, metrics, parsePosition: (text) => events.parsePosition(text) },
         )
       : undefined;
   let stopListening = (): void => undefined;
@@ -135,7 +133,7 @@ export const startPlatform = async (options: PlatformOptions): Promise<Platform>
     readModels.attach(thread.folding);
     // The thread reads new events of an embedded log from the log's file; new events of a remote log are passed to it.
     if (config.EVENTSTORE_URL === undefined) feed.onGrowth(() => thread.appended());
-    else stopListening = stores.events.onGrowth(thread.appended);
+    else stopListening = events.onGrowth(thread.appended);
     if (endAtStart !== undefined) follower.readOlderFrom({ before: endAtStart, read: thread.readPage });
   }
   if (config.ROLE !== 'api' && thread === undefined) {
@@ -144,11 +142,9 @@ export const startPlatform = async (options: PlatformOptions): Promise<Platform>
   }
   if (config.ROLE !== 'api') {
     const shared = {
+      ...core,
       ...lease,
       store: stores.reads,
-      follower,
-      codec,
-      scheduler: core.scheduler,
       room: queueRoom(),
       onRunning: subscriberLags(core),
     };
@@ -175,7 +171,7 @@ export const startPlatform = async (options: PlatformOptions): Promise<Platform>
   const hasStarted = (): boolean => started;
   const catchUp =
     member !== undefined && config.EVENTSTORE_URL === undefined
-      ? catchUpIn({ events: stores.events, feed, readModels })
+      ? catchUpIn({ events, feed, readModels })
       : undefined;
   const limits = createRateLimits(
     { requestsPerMinute: config.RATE_LIMIT_PER_MINUTE, loginsPerMinute: config.LOGIN_LIMIT_PER_MINUTE },
@@ -183,10 +179,11 @@ export const startPlatform = async (options: PlatformOptions): Promise<Platform>
     member,
   );
   const http = createHttpApp({
+    ...core,
     routes: config.ROLE === 'worker' ? [] : all.flatMap(({ routes = [] }) => routes),
     unlisted: config.ROLE === 'worker' ? [] : pagesFor(config.NODE_ENV),
     authenticate: (token, family) => authentication.authenticate(token, family),
-    freshRights: (tenantId) => directory.freshRights(tenantId),
+    freshRights: (tenantId) => core.directory.freshRights(tenantId),
     readiness: readinessOf({ stores, readModels, freshness, workerWatch, endAtStart, hasStarted }),
     build: { version, revision: config.BUILD_REVISION },
     waitForReads: ({ tenantId, projections: names, minPosition }) => {
@@ -199,16 +196,13 @@ export const startPlatform = async (options: PlatformOptions): Promise<Platform>
     answered: (tenantId, position) => readModels.answered(tenantId, position),
     logPosition: () => feed.position,
     catchUp,
-    parsePosition: (text) => stores.events.parsePosition(text),
+    parsePosition: (text) => events.parsePosition(text),
     idempotency: stores.answers,
-    answerCodec: sealedAnswers(keys),
+    answerCodec: sealedAnswers(core.keys),
     fingerprint: fingerprints(core.secrets.MASTER_KEY),
-    clock,
-    ids,
     limits,
     expensive: new ExpensiveRequests(),
     metrics: member === undefined ? metrics : metricsOfGroup(member, metrics),
-    logger,
     logRequest: requestLog(logger, config.REQUEST_LOG_PER_SECOND),
     corsOrigins: config.CORS_ORIGINS,
     trustProxy: config.TRUST_PROXY,
@@ -216,21 +210,16 @@ export const startPlatform = async (options: PlatformOptions): Promise<Platform>
   });
   const server = createHttpServer(http, ids);
   const sockets = new SocketServer({
+    ...core,
     origins: config.CORS_ORIGINS.concat(config.PUBLIC_URL ?? []),
     authentication,
     envelopes: areas.messaging.envelopes,
-    events: stores.events,
-    codec,
     feed,
-    ids,
     limits,
     catchUp,
     socketLimits: shareOf(SOCKET_LIMITS, member?.identity.processes ?? 1),
     onPosition: (tenantId, position) => readModels.answered(tenantId, position),
     appendLine: (line) => impersonation.appendLine(line),
-    clock,
-    metrics,
-    logger,
     ...(options.heartbeatMs === undefined ? {} : { heartbeatMs: options.heartbeatMs }),
   });
   server.on('upgrade', sockets.upgrade);
@@ -251,7 +240,7 @@ export const startPlatform = async (options: PlatformOptions): Promise<Platform>
       stopWatching ??= adapters.watchEventLoop(metrics, logger);
     },
     wait,
-    isEmpty: async () => (await wait(() => stores.events.end())) === undefined,
+    isEmpty: async () => (await wait(() => events.end())) === undefined,
     stop: async () => {
       clearInterval(sweeper);
       stopWatching?.();

@@ -22,19 +22,19 @@ import { upstreamHttp } from './outbound.ts';
 
 const LEASE_MS = 5000;
 
-const inventoryIn = ({ readModels, stores }: Core): CorpusInventory => {
+const inventoryIn = ({ readModels, events }: Core): CorpusInventory => {
   const records = readModels.reader('records');
   const files = readModels.reader('files');
   return {
     records: async function* (tenantId) {
-      await readModels.waitFor(tenantId, ['records'], await stores.events.end());
+      await readModels.waitFor(tenantId, ['records'], await events.end());
       for await (const doc of every((page) => recordsOfTenant(records, tenantId, page))) {
         const { id, entity_name: entityName, values, version, listed } = doc;
         if (listed !== null) yield { id, entityName, values, version };
       }
     },
     attachments: async function* (tenantId) {
-      await readModels.waitFor(tenantId, ['files'], await stores.events.end());
+      await readModels.waitFor(tenantId, ['files'], await events.end());
       for await (const { id, ...facts } of every((page) => allFilesOf(files, tenantId, page)))
         yield { file_id: id, ...facts };
     },
@@ -68,39 +68,39 @@ const answererIn = ({ adapters, config, logger }: Core) => {
 
 /** The assistant and its corpus. */
 export const composeAssistant = (core: Core) => {
-  const { config, streams, directory, logger, stores } = core;
+  const { config, directory, logger, stores } = core;
   const { embedder, search } = core.adapters.embedding(config, logger, stores.corpus);
-  const corpus = new Corpus({ store: stores.corpus, embedder });
-  const corpusSources = new Sources({ streams, blobs: stores.blobs });
+  const store = stores.corpus;
+  const corpus = new Corpus({ store, embedder });
+  const sources = new Sources({ ...core, blobs: stores.blobs });
   const backfills = new Backfills({
+    ...core,
     corpus,
-    sources: corpusSources,
+    sources,
     inventory: inventoryIn(core),
-    directory,
-    store: stores.corpus,
+    store,
     lease: { store: stores.reads, logger, owner: randomUUID(), ttlMs: LEASE_MS },
     checkModel: () => embedder.embed(['ready'], 'question'),
   });
   const completion = new Completion({
-    store: stores.corpus,
+    ...core,
+    store,
     corpus,
-    logger,
     isEntitled: async (tenantId) => {
       const tenant = await directory.tenant(tenantId);
       return tenant !== undefined && hasAssistant(tenant);
     },
   });
   const assistant = new Assistant({
+    ...core,
     retrieval: new Retrieval({ embedder, search, recordOf: recordIn(core) }),
     answerer: answererIn(core),
-    streams,
-    metrics: core.metrics,
   });
   return {
     assistant,
     backfills,
     routes: assistantRoutes({ assistant, backfills }),
-    subscribers: [retrievalIndexer({ corpus, sources: corpusSources, directory, completion })],
+    subscribers: [retrievalIndexer({ corpus, sources, directory, completion })],
     // Closing the embedder also ends calls that wait for a vector.
     stop: () => Promise.all([embedder.close(), search.close(), backfills.stop(), completion.stop()]),
   } satisfies Area & Record<string, unknown>;

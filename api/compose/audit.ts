@@ -23,26 +23,24 @@ const sinkOf = (config: Config): HeadSink | undefined => {
 
 /** Activity log, export of events, time travel, and the signed heads that prove a log. */
 export const composeAudit = (core: Core) => {
-  const { config, stores, follower, codec, directory, keys, clock, logger } = core;
-  const { events, heads } = stores;
+  const { config, logger, metrics } = core;
+  const { heads } = core.stores;
   const signer = headSigner(config);
   if (signer === undefined) logger.warn({}, 'AUDIT_SIGNING_KEY is not set: heads are not signed');
-  const headKeeper = new HeadKeeper({ events, follower, heads, logger });
+  const headKeeper = new HeadKeeper({ ...core, heads });
   const auditSigner = new HeadSigner({
+    ...core,
     keeper: headKeeper,
     heads,
     signer,
     sink: sinkOf(config),
-    clock,
-    logger,
     isTenant: isTenantId,
   });
-  const { metrics } = core;
   metrics.atScrape(() => metrics.headAge(auditSigner.age === undefined ? undefined : auditSigner.age / 1000));
-  const activityLog = new ActivityLog({ events, directory, types: catalogue.map(({ type }) => type) });
-  const eventExport = new EventExport({ events, catalogue, keys });
-  const timeTravel = new TimeTravel({ events, codec, keys });
-  const deps = { events, activityLog, eventExport, auditSigner, timeTravel };
+  const activityLog = new ActivityLog({ ...core, types: catalogue.map(({ type }) => type) });
+  const eventExport = new EventExport({ ...core, catalogue });
+  const timeTravel = new TimeTravel(core);
+  const deps = { ...core, activityLog, eventExport, auditSigner, timeTravel };
   return {
     timeTravel,
     routes: [...auditRoutes(deps), ...auditProofRoutes(deps)],

@@ -14,38 +14,36 @@ export const composeBilling = (
   core: Core,
   { partnerDirectory: partners }: { readonly partnerDirectory: PartnerDirectory },
 ) => {
-  const { streams, stores, codec, clock, directory, readModels } = core;
+  const { events, readModels } = core;
   const invoices = invoiceBookIn(core);
   const metering = readModels.reader('metering');
-  const rateCards = new RateCards({ streams, directory, partners, invoices });
+  const rateCards = new RateCards({ ...core, partners, invoices });
   const usage = new MeteredUsage({
+    ...core,
     model: {
       tenures: async (partnerId, tenantId) =>
         (await customerById(metering, partnerId, tenantId))?.tenures ?? [],
       days: (tenantId, range) => daysOf(metering, tenantId, range),
       active: (tenantId, range) => activeOf(metering, tenantId, range),
     },
-    events: stores.events,
-    codec,
   });
   const statements = new Statements({
-    streams,
+    ...core,
     usage,
     counted: async (tenantId, through) => {
       await readModels.requirePresentVersion('metering');
       await readModels.waitFor(tenantId, ['metering'], through);
     },
-    end: () => stores.events.end(),
+    end: () => events.end(),
     customersOf: (partnerId, window) => customersOf(metering, partnerId, window),
     customerOf: (partnerId, customerId) => customerById(metering, partnerId, customerId),
     invoices,
     rateCards,
     partners,
-    clock,
   });
   return {
     rateCards,
     statements,
-    routes: billingRoutes({ ...core, events: stores.events, rateCards, statements }),
+    routes: billingRoutes({ ...core, rateCards, statements }),
   } satisfies Area & Record<string, unknown>;
 };

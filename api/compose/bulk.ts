@@ -42,9 +42,7 @@ export const composeBulk = (
   { jobs }: WorkflowArea,
 ) => {
   const { clock, logger, readModels, stores } = core;
-  const { events } = stores;
-  const referrers = referrersIn(core);
-  const deps = { ...core, events, schemas, records, deletions, writers, jobs, referrers };
+  const deps = { ...core, schemas, records, deletions, writers, jobs, referrers: referrersIn(core) };
   const runner = new BulkRunner({
     ...{ ...deps, ...RUNNER },
     outOfReachMs: core.config.BULK_GIVE_UP_SECONDS * 1000,

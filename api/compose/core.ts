@@ -14,6 +14,7 @@ import { randomFill } from '../../application/core/runtime/random.ts';
 import { LogFollower } from '../../application/core/subscriptions/log-follower.ts';
 import { Directory } from '../../application/identity/directory.ts';
 import type { Clock, Ids } from '../../application/ports/clock.ts';
+import type { EventStore } from '../../application/ports/event-store.ts';
 import type { Logger } from '../../application/ports/logger.ts';
 import type { Metrics } from '../../application/ports/metrics.ts';
 import type { Passwords } from '../../application/ports/passwords.ts';
@@ -40,6 +41,8 @@ export interface Core<S = Secrets> {
   readonly ids: Ids;
   readonly metrics: HttpMetrics & Metrics;
   readonly stores: Stores;
+  /** The event log of `stores`. */
+  readonly events: EventStore;
   /** Reads the log once for all followers of this thread. */
   readonly follower: LogFollower;
   /** Divides this process among the tenants' background work. */
@@ -71,17 +74,18 @@ export const composeCore = async <S extends Pick<Secrets, 'MASTER_KEY'>>(
 ): Promise<Core<S>> => {
   const opened = await adapters.openStores(config, logger, wait, timeSlices);
   const stores = { ...opened, reads: withCoalescedCalls(opened.reads) };
+  const { events } = stores;
   const secrets = secretsFrom(config);
   const ids = uuidV7Ids(clock, randomFill);
   const metrics = createMetrics({ build: { version, role: config.ROLE }, threads: threadFigures });
   const keys = new KeyRing(stores.keys, secrets.MASTER_KEY);
   // Reads the log's end before the keys, because a concurrent first start writes keys before events.
-  const hasEvents = (await wait(() => stores.events.end())) !== undefined;
+  const hasEvents = (await wait(() => events.end())) !== undefined;
   const keyStore = await wait(() => keys.openStore(hasEvents));
   if (keyStore !== 'opened') throw new ConfigError(KEY_FAULTS[keyStore]);
   const codec = new EventCodec(catalogue, keys);
-  const states = new StreamStates(stores.events, codec, stores.snapshots, logger);
-  const commands = new CommandHandler({ events: stores.events, codec, states, keys, clock, ids, metrics });
+  const states = new StreamStates(events, codec, stores.snapshots, logger);
+  const commands = new CommandHandler({ events, codec, states, keys, clock, ids, metrics });
   const streams = new Streams(commands, states);
   const directory = new Directory({ streams, keys });
   const readModels = new ReadModels(projections, stores.reads, clock, (search) =>
@@ -97,13 +101,14 @@ export const composeCore = async <S extends Pick<Secrets, 'MASTER_KEY'>>(
     ids,
     metrics,
     stores,
-    follower: new LogFollower({ events: stores.events, logger }),
+    events,
+    follower: new LogFollower({ events, logger }),
     scheduler: new BackgroundScheduler({
       longestRead: () => readModels.longestWait(),
       weightOf: (tenantId) => weightOf(directory, tenantId),
     }),
     keys,
-    erasures: new Erasures({ events: stores.events, codec, keys, store: stores.keys, logger }),
+    erasures: new Erasures({ events, codec, keys, store: stores.keys, logger }),
     codec,
     states,
     streams,

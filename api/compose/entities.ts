@@ -38,10 +38,10 @@ const finderOf = ({ readModels }: Core): RecordFinder => {
 };
 
 /** All records of an entity, up to the present end of the log. */
-const allRecordsIn = ({ readModels, stores }: Core) => {
+const allRecordsIn = ({ readModels, events }: Core) => {
   const reader = readModels.reader('records');
   return async function* (tenantId: string, entityName: string): AsyncIterable<RecordDoc> {
-    await readModels.waitFor(tenantId, RECORDS, await stores.events.end());
+    await readModels.waitFor(tenantId, RECORDS, await events.end());
     yield* every((page) => allRecordsOf(reader, tenantId, entityName, page));
   };
 };
@@ -61,23 +61,22 @@ export const composeEntities = (
   core: Core,
   { workflows: definitions }: { readonly workflows: Workflows },
 ) => {
-  const { streams, directory, ids, readModels, clock } = core;
-
+  const { readModels } = core;
   const workflows: PublishedWorkflows = (tenantId, name) => definitions.published(tenantId, name);
   const writers = new WriterGate();
   const allRecords = allRecordsIn(core);
-  const findBroken = findBrokenIn(allRecords);
-  const schemas = new Schemas({ streams, gate: writers, workflows, findBroken });
-  const links = new RecordLinks({ streams, directory, ids });
+  const base = { ...core, gate: writers, workflows, allRecords };
+  const schemas = new Schemas({ ...base, findBroken: findBrokenIn(allRecords) });
+  const links = new RecordLinks(core);
   const deletions = new Deletions({
+    ...core,
     links,
     schemas,
     finder: finderOf(core),
-    clock,
     answered: (tenantId, position) => readModels.answered(tenantId, position),
   });
-  const records = new Records({ streams, schemas, links, workflows, gate: writers });
-  const notes = new RecordNotes({ streams, directory });
+  const records = new Records({ ...base, schemas, links });
+  const notes = new RecordNotes(core);
   const deps = { ...core, schemas, records, deletions, notes };
   return {
     schemas,
@@ -85,12 +84,7 @@ export const composeEntities = (
     deletions,
     writers,
     routes: [...entityRoutes(deps), ...recordRoutes(deps), ...noteRoutes(deps)],
-    subscribers: [
-      recordDeleter({ deletions }),
-      jobStarter({ streams, workflows, gate: writers, allRecords }),
-      schemaChanger({ schemas, clock }),
-      noteNotifier({ streams }),
-    ],
+    subscribers: [recordDeleter(deps), jobStarter(base), schemaChanger(deps), noteNotifier(core)],
   } satisfies Area & Record<string, unknown>;
 };
 

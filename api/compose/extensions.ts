@@ -10,7 +10,7 @@ export const composeExtensions = (
   core: Core,
   { tenantTokens }: { readonly tenantTokens: TokenFamily<TenantTokenClaims> },
 ) => {
-  const extensions = new Extensions({ streams: core.streams, tokens: tenantTokens });
+  const extensions = new Extensions({ ...core, tokens: tenantTokens });
   return { extensions, routes: extensionRoutes({ ...core, extensions }) } satisfies Area &
     Record<string, unknown>;
 };

@@ -19,17 +19,13 @@ import type { Core } from './core.ts';
 
 /** Files attached to records. */
 export const composeFiles = (core: Core) => {
-  const { streams, stores, ids, clock, logger } = core;
-  const { blobs, events } = stores;
-  const files = new Files({ streams, blobs, ids, logger });
+  const deps = { ...core, blobs: core.stores.blobs };
+  const files = new Files(deps);
   return {
     files,
     routes: fileRoutes({ ...core, files }),
-    subscribers: [
-      blobRemover({ blobs }),
-      recordFilesRemover({ ...core, filesOfRecord: filesOfRecord(core) }),
-    ],
-    background: (_lease, signal) => runBlobSweeps({ blobs, events, clock, logger }, signal),
+    subscribers: [blobRemover(deps), recordFilesRemover({ ...core, filesOfRecord: filesOfRecord(core) })],
+    background: (_lease, signal) => runBlobSweeps(deps, signal),
   } satisfies Area & Record<string, unknown>;
 };
 

@@ -9,10 +9,8 @@ import type { EntitiesArea } from './entities.ts';
 
 /** Forms and their public submissions. */
 export const composeForms = (core: Core, { schemas, records }: EntitiesArea) => {
-  const { streams, stores, codec, directory, ids, clock } = core;
-  const slugs = new FormSlugs({ streams, clock });
-  const forms = new Forms({ streams, schemas, directory, slugs });
-  const formSubmissions = new FormSubmissions({ streams, events: stores.events, codec, records, ids });
+  const forms = new Forms({ ...core, schemas, slugs: new FormSlugs(core) });
+  const formSubmissions = new FormSubmissions({ ...core, records });
   const deps = { ...core, forms, formSubmissions };
   return {
     forms,

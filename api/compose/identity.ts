@@ -41,10 +41,9 @@ export const composeIdentity = (
   core: Core,
   { partnerAuthentication }: { readonly partnerAuthentication: PartnerAuthentication },
 ) => {
-  const { streams, directory, passwords, emailHash, secrets, clock, readModels, keys, ids } = core;
-  const { config, logger, erasures } = core;
+  const { secrets, clock, config, readModels } = core;
   const answered = (tenantId: string, position: Position): void => readModels.answered(tenantId, position);
-  const identity = new Identity({ streams, directory, passwords, emailHash });
+  const identity = new Identity(core);
   const tenantTokens = tokenFamily(
     signingSecrets(secrets, 'TENANT_JWT_SECRET'),
     tenantTokenClaims,
@@ -57,75 +56,43 @@ export const composeIdentity = (
     () => PLATFORM_TOKEN_SECONDS,
     clock,
   );
-  const tokenUses = new TokenUses({ streams, clock, ids, logger });
-  const tokenChecks = new ApiTokenAuthentication({ streams, directory, uses: tokenUses, clock });
+  const tokenUses = new TokenUses(core);
+  const base = { ...core, identity, tenantTokens, platformTokens, answered };
   const authentication = new Authentication({
-    tenantTokens,
-    platformTokens,
-    apiTokens: tokenChecks,
-    directory,
-    identity,
-    ids,
+    ...base,
+    apiTokens: new ApiTokenAuthentication({ ...core, uses: tokenUses }),
     partner: (token) => partnerAuthentication.authenticate(token),
-    answered,
   });
   const login = new Login({
-    directory,
-    identity,
-    passwords,
-    keys,
-    tenantTokens,
-    platformTokens,
-    emailHash,
+    ...base,
     accountsOf: (hash) => accountsOf(readModels.reader('logins'), hash),
   });
   const impersonation = new Impersonation({
-    streams,
-    directory,
-    tenantTokens,
-    clock,
+    ...base,
     oldestAdmins: (tenantId) => oldestAdmins(readModels.reader('users'), tenantId),
   });
   const loopbackHttp = config.NODE_ENV !== 'production';
   const ssoSettings: SsoSettings = { publicUrl: config.PUBLIC_URL, loopbackHttp };
   const identityHash = keyedHash(secrets.MASTER_KEY, 'sso-identity-hash');
   const sso = new Sso({
-    directory,
-    identity,
-    keys,
+    ...base,
     provider: lazyOpenIdProvider({ fetch: providerFetch(config), clock, loopbackHttp }),
     transactions: new SsoTransactions(secrets.MASTER_KEY, clock),
     accounts: new SsoAccounts({
-      streams,
-      directory,
-      emailHash,
+      ...core,
       identityHash: (issuer, subject) => identityHash(JSON.stringify([issuer, subject])),
     }),
-    tenantTokens,
-    logger,
-    answered,
   });
-  const apiTokens = new ApiTokens({ streams, secrets: randomTokenSecrets, tenantTokens });
+  const apiTokens = new ApiTokens({ ...base, secrets: randomTokenSecrets });
   const deps = {
-    ...core,
-    identity,
+    ...base,
     login,
     impersonation,
     sso,
     ssoSettings,
     apiTokens,
-    passwordChanges: new PasswordChanges({
-      streams,
-      directory,
-      identity,
-      passwords,
-      keys,
-      secrets: randomTokenSecrets,
-      tenantTokens,
-      clock,
-      ids,
-    }),
-    forgetting: new Forgetting({ streams, directory, keys, erasures, emailHash }),
+    passwordChanges: new PasswordChanges({ ...base, secrets: randomTokenSecrets }),
+    forgetting: new Forgetting(core),
   };
   return {
     identity,
@@ -142,12 +109,7 @@ export const composeIdentity = (
       ...passwordRoutes(deps),
       ...apiTokenRoutes(deps),
     ],
-    subscribers: [
-      eraser({ erasures }),
-      emailClaimer({ streams, keys, emailHash }),
-      emailReleaser({ streams, directory }),
-      adminWithdrawal({ streams, directory, keys, emailHash }),
-    ],
+    subscribers: [eraser(core), emailClaimer(core), emailReleaser(core), adminWithdrawal(core)],
     stop: () => tokenUses.close(),
   } satisfies Area & Record<string, unknown>;
 };

@@ -26,11 +26,9 @@ import type { Core } from './core.ts';
 /** Time (ms) that a stop waits for open calls to the upstream. */
 const LAST_CALLS_MS = 2000;
 
-const logIn = ({ stores, codec }: Core): InvoiceLog => new InvoiceLog({ events: stores.events, codec });
-
 /** Reads live (not void) invoices: of one customer from the stream, of a whole partner from the read model. */
 export const invoiceBookIn = (core: Core): InvoiceBook => {
-  const log = logIn(core);
+  const log = new InvoiceLog(core);
   const reader = core.readModels.reader(invoicesProjection.name);
   return {
     live: (partnerId, customerId) => log.live(partnerScope(partnerId), customerId),
@@ -58,20 +56,18 @@ export const composeInvoices = (
     statements,
   }: { readonly partnerDirectory: PartnerDirectory; readonly statements: Statements },
 ) => {
-  const { streams, stores, clock, logger, readModels } = core;
-  const log = logIn(core);
+  const { readModels } = core;
+  const log = new InvoiceLog(core);
   const reader = readModels.reader(invoicesProjection.name);
   const invoiceIssuing = new InvoiceIssuing({
-    streams,
+    ...core,
     log,
     upstream: upstreamOf(core),
-    leases: stores.reads,
-    clock,
-    logger,
+    leases: core.stores.reads,
     owner: randomUUID(),
   });
   const invoices = new Invoices({
-    streams,
+    ...core,
     partners: partnerDirectory,
     log,
     statements,
@@ -81,7 +77,7 @@ export const composeInvoices = (
       let found = await find();
       if (found === undefined) {
         // Another process may have just appended the invoice.
-        await readModels.waitFor(undefined, [invoicesProjection.name], await stores.events.end());
+        await readModels.waitFor(undefined, [invoicesProjection.name], await core.events.end());
         found = await find();
       }
       return found?.customer.id;
@@ -93,7 +89,7 @@ export const composeInvoices = (
     routes: invoiceRoutes({ ...core, invoices }),
     background: (lease, signal) =>
       runIssueWorker(
-        { issuing: invoiceIssuing, pending: pendingIn(core), clock, logger, sleep: pause },
+        { ...core, issuing: invoiceIssuing, pending: pendingIn(core), sleep: pause },
         lease,
         signal,
       ),

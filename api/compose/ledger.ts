@@ -18,14 +18,13 @@ import type { Core } from './core.ts';
 
 /** The general ledger: chart and lock, entries, posting rules and reports. */
 export const composeLedger = (core: Core, { timeTravel }: { readonly timeTravel: TimeTravel }) => {
-  const base = { ...core, events: core.stores.events };
-  const journal = new LedgerJournal(base);
-  const chart = new ChartOfAccounts(base);
-  const posting = new PostingProcess({ ...base, journal });
-  const entries = new Entries({ ...base, journal, posting });
-  const runner = new RuleRunner({ ...base, entries, posting });
+  const journal = new LedgerJournal(core);
+  const chart = new ChartOfAccounts(core);
+  const posting = new PostingProcess({ ...core, journal });
+  const entries = new Entries({ ...core, journal, posting });
+  const runner = new RuleRunner({ ...core, entries, posting });
   const partners = new PartnerDirectory(core.streams);
-  const postingRules = new PostingRules({ ...base, journal, entries, partners, runner });
+  const postingRules = new PostingRules({ ...core, journal, entries, partners, runner });
   const reports = new ReportCache(core.readModels.reader('ledger'));
   const deps = { ...core, journal, chart, entries, posting, postingRules, timeTravel, reports };
   return {
@@ -39,6 +38,6 @@ export const composeLedger = (core: Core, { timeTravel }: { readonly timeTravel:
       ...ledgerReportRoutes(deps),
       ...ledgerExportRoutes(deps),
     ],
-    subscribers: [postingFinisher(posting), rulePoster({ ...base, runner, partners })],
+    subscribers: [postingFinisher(posting), rulePoster({ ...core, runner, partners })],
   } satisfies Area & Record<string, unknown>;
 };

@@ -8,14 +8,9 @@ import type { Core } from './core.ts';
 
 /** Direct messages and mentions. */
 export const composeMessaging = (core: Core) => {
-  const { streams, directory, stores, codec, keys, readModels } = core;
-  const reader = readModels.reader('conversations');
+  const reader = core.readModels.reader('conversations');
   const messaging = new Messaging({
-    streams,
-    directory,
-    events: stores.events,
-    codec,
-    keys,
+    ...core,
     // Reads the checkpoint first: the document may hold later events, which are then folded again from the stream.
     lookUpMessage: async (tenantId, messageId) => ({
       checkpoint: await reader.checkpoint(tenantId),
@@ -24,8 +19,8 @@ export const composeMessaging = (core: Core) => {
   });
   return {
     messaging,
-    envelopes: new Envelopes({ directory, streams, keys }),
+    envelopes: new Envelopes(core),
     routes: messagingRoutes({ ...core, messaging }),
-    subscribers: [mentionNotifier({ streams, keys })],
+    subscribers: [mentionNotifier(core)],
   } satisfies Area & Record<string, unknown>;
 };

@@ -5,7 +5,7 @@ import type { Core } from './core.ts';
 
 /** A person's notifications. */
 export const composeNotifications = (core: Core) => {
-  const notifications = new Notifications({ streams: core.streams, end: () => core.stores.events.end() });
+  const notifications = new Notifications({ ...core, end: () => core.events.end() });
   return {
     notifications,
     routes: notificationRoutes({ ...core, notifications }),

@@ -9,11 +9,12 @@ import type { Core } from './core.ts';
 
 /** Routes by which platform admins see, retry and rebuild read models, and the sampled metrics. */
 export const composeOperations = (core: Core, runners: readonly ProjectionRunner[]) => {
-  const { adapters, config, logger, metrics, readModels } = core;
-  const operations = new Operations({ streams: core.streams, runners });
+  const { adapters, config, readModels } = core;
+  const operations = new Operations({ ...core, runners });
   const openWork = readModels.reader('open_work');
   const bulk = readModels.reader('bulk');
   const sampler = new GaugeSampler({
+    ...core,
     values: {
       deadLetters: () => openOf(openWork, 'dead_letters'),
       pausedSubscriptions: () => openOf(openWork, 'paused_subscriptions'),
@@ -21,8 +22,6 @@ export const composeOperations = (core: Core, runners: readonly ProjectionRunner
       queuedRows: () => queuedRows(bulk),
       storeBytes: () => adapters.storeSizes(config),
     },
-    metrics,
-    logger,
   });
   return {
     operations,

@@ -16,7 +16,7 @@ import type { Core } from './core.ts';
 
 /** Partners, their credentials and their billing profiles. */
 export const composePartners = (core: Core) => {
-  const { streams, secrets, clock, readModels } = core;
+  const { streams, secrets, clock } = core;
   const directory = new PartnerDirectory(streams);
   const tokens = tokenFamily(
     signingSecrets(secrets, 'PARTNER_JWT_SECRET'),
@@ -33,21 +33,18 @@ export const composePartners = (core: Core) => {
   );
   const partners = new Partners({ streams, directory });
   const partnerAuthentication = new PartnerAuthentication({
+    ...core,
     tokens,
     assertions,
     partners: directory,
-    streams,
-    clock,
   });
-  const billingProfiles = new BillingProfiles({ streams });
+  const billingProfiles = new BillingProfiles(core);
+  const deps = { ...core, partners, partnerAuthentication, billingProfiles };
   return {
     partners,
     partnerDirectory: directory,
     partnerAuthentication,
     billingProfiles,
-    routes: [
-      ...partnerRoutes({ partners, readModels }),
-      ...partnerPortalRoutes({ partners, partnerAuthentication, billingProfiles }),
-    ],
+    routes: [...partnerRoutes(deps), ...partnerPortalRoutes(deps)],
   } satisfies Area & Record<string, unknown>;
 };

@@ -14,20 +14,12 @@ export const composeTenancy = (
   { identity, ssoSettings }: { readonly identity: Identity; readonly ssoSettings: SsoSettings },
   { partnerDirectory }: { readonly partnerDirectory: PartnerDirectory },
 ) => {
-  const { streams, directory, passwords, keys, readModels, emailHash } = core;
-  const appointments = new AdminAppointments({ streams, directory, identity, passwords, emailHash });
-  const tenancy = new Tenancy({
-    streams,
-    directory,
-    identity,
-    appointments,
-    partners: partnerDirectory,
-    passwords,
-    keys,
-  });
+  const deps = { ...core, identity, ssoSettings };
+  const appointments = new AdminAppointments(deps);
+  const tenancy = new Tenancy({ ...deps, appointments, partners: partnerDirectory });
   return {
     tenancy,
-    routes: tenantRoutes({ tenancy, readModels, ssoSettings }),
-    subscribers: [firstAdmin({ identity, directory, keys })],
+    routes: tenantRoutes({ ...deps, tenancy }),
+    subscribers: [firstAdmin(deps)],
   } satisfies Area & Record<string, unknown>;
 };

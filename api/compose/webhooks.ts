@@ -61,24 +61,22 @@ const pendingIn = ({ readModels }: Core): PendingDeliveries => {
 
 /** Webhook subscriptions and their deliveries. */
 export const composeWebhooks = (core: Core) => {
-  const { config, stores } = core;
-  const parts = { ...core, events: stores.events };
   const webhooks = new Webhooks({
-    ...parts,
+    ...core,
     http: guarded(core),
     newSecret: newWebhookSecret,
-    graceMs: config.WEBHOOK_SECRET_GRACE_HOURS * HOUR_MS,
+    graceMs: core.config.WEBHOOK_SECRET_GRACE_HOURS * HOUR_MS,
   });
-  const webhookDeliveries = new WebhookDeliveries({ ...parts, deadLetters: deadLettersIn(core) });
+  const webhookDeliveries = new WebhookDeliveries({ ...core, deadLetters: deadLettersIn(core) });
   const deps = { ...core, webhooks, webhookDeliveries };
   return {
     webhooks,
     routes: [...webhookRoutes(deps), ...webhookDeliveryRoutes(deps)],
     subscribers: [
-      webhookFanOut(parts),
-      deadLetterCounter(parts),
+      webhookFanOut(core),
+      deadLetterCounter(core),
       deadLetterReplayer(deps),
-      webhookSecretEraser(parts),
+      webhookSecretEraser(core),
     ],
     background: (lease, signal) => runWebhooks(core, lease, signal),
   } satisfies Area & Record<string, unknown>;
@@ -86,8 +84,8 @@ export const composeWebhooks = (core: Core) => {
 
 /** Sends due deliveries until aborted. */
 const runWebhooks = (core: Core, lease: LeaseOptions, signal: AbortSignal): Promise<void> => {
-  const { config, stores } = core;
-  const parts = { ...core, events: stores.events, sleep: pause };
+  const { config } = core;
+  const parts = { ...core, sleep: pause };
   const deliveries = new DeliveryBatches(parts);
   const attempts = new DeliveryAttempts({
     ...parts,

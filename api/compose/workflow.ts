@@ -11,26 +11,24 @@ import type { Core } from './core.ts';
 
 /** Workflows, jobs, and public links to jobs. */
 export const composeWorkflow = (core: Core) => {
-  const { streams, stores, codec, clock, directory, readModels } = core;
+  const { events, readModels } = core;
   const workflows = new Workflows({
-    streams,
-    events: stores.events,
-    codec,
+    ...core,
     entitiesUsing: async (tenantId, workflow) => {
-      await readModels.waitFor(tenantId, ['entities'], await stores.events.end());
+      await readModels.waitFor(tenantId, ['entities'], await events.end());
       return entitiesWithWorkflow(readModels.reader('entities'), tenantId, workflow);
     },
   });
-  const jobs = new Jobs({ streams, workflows, clock });
+  const jobs = new Jobs({ ...core, workflows });
   const lookUp: LinkLookup = async (tokenHash) => {
     const reader = readModels.reader('links');
     const found = await linkOfToken(reader, tokenHash);
     if (found !== undefined) return found;
     // Another node may have just answered with the token.
-    await readModels.waitFor(undefined, ['links'], await stores.events.end());
+    await readModels.waitFor(undefined, ['links'], await events.end());
     return linkOfToken(reader, tokenHash);
   };
-  const publicLinks = new PublicLinks({ streams, directory, jobs, clock, lookUp });
+  const publicLinks = new PublicLinks({ ...core, jobs, lookUp });
   const deps = { ...core, workflows, jobs, publicLinks };
   return {
     workflows,
