@@ -12,9 +12,12 @@ import { cursor, limit } from '../http/schemas.ts';
 /** The query of a list that is read in pages. */
 export const pageQuery = z.object({ limit: limit(), cursor });
 
-/** The parts of a route that every list in pages has. */
-export const pagedList = <V extends z.ZodType>(view: V) =>
-  ({ method: 'get', query: pageQuery, responses: { 200: z.array(view) } }) as const;
+/** The parts of a route that every list has. */
+export const list = <V extends z.ZodType, Q extends z.ZodType>(view: V, query: Q) =>
+  ({ method: 'get', query, responses: { 200: z.array(view) } }) as const;
+
+/** Like {@link list}, but for a list in pages without other parameters. */
+export const pagedList = <V extends z.ZodType>(view: V) => list(view, pageQuery);
 
 /** The parts of a route on the one resource that its path names. */
 export const one = <M extends Method, V extends z.ZodType, P extends z.ZodType>(
@@ -22,6 +25,14 @@ export const one = <M extends Method, V extends z.ZodType, P extends z.ZodType>(
   view: V,
   params: P,
 ) => ({ method, params, responses: { 200: view } }) as const;
+
+/** The parts of a route that makes a resource. */
+export const creation = <V extends z.ZodType, B extends z.ZodType>(view: V, body: B) =>
+  ({ method: 'post', body, responses: { 201: view } }) as const;
+
+/** The parts of a route whose answer is a text of another media type than JSON. */
+export const textAnswer = (produces: string) =>
+  ({ method: 'get', produces, responses: { 200: null } }) as const;
 
 /** Like {@link one}, but for a removal; the answer has no body. */
 export const removal = <P extends z.ZodType>(params: P) =>
@@ -47,6 +58,13 @@ export const ok = (body: unknown): Reply => ({ status: 200, body });
 
 /** The answer of a write that has nothing to show. */
 export const gone = (position: Position | undefined): Reply => ({ status: 204, position });
+
+/** The members of a document that its view has, in the view's order. */
+export const shown = <V extends z.ZodObject>(
+  { shape }: V,
+  document: z.output<V>,
+): Readonly<Record<string, unknown>> =>
+  Object.fromEntries(Object.keys(shape).map((key) => [key, document[key as keyof typeof document]]));
 
 export const isoOrNull = (ms: number | null | undefined): string | null =>
   ms === null || ms === undefined ? null : iso(ms);

@@ -11,7 +11,7 @@ import { NDJSON, wantsNdjson } from '../../http/ndjson.ts';
 import type { Route } from '../../http/route.ts';
 import { instant, limit, position, timestamp } from '../../http/schemas.ts';
 import { Pieces } from '../../http/stream.ts';
-import { download, ok, pageQuery } from '../replies.ts';
+import { download, list, ok, pageQuery } from '../replies.ts';
 import { adminRoute, tagged } from '../route-kinds.ts';
 
 interface Deps {
@@ -67,6 +67,26 @@ const auditedEvent = z
 
 const word = z.string().max(500).optional();
 
+const logQuery = pageQuery.extend({
+  actor: word.meta({ description: 'Id of an actor.' }),
+  action: word.meta({ description: 'An action, as the lines show it.' }),
+  from: instant.optional().meta({ description: 'Lines at this instant or later.' }),
+  to: instant.optional().meta({ description: 'Lines before this instant.' }),
+});
+
+const eventQuery = z.object({
+  stream: word.meta({ description: 'Name of one stream.' }),
+  category: word.meta({
+    description: 'The category: the part of the stream’s name between `.` and `-`.',
+  }),
+  type: word.meta({ description: 'A type of event, such as `MessageSent`.' }),
+  actor: word.meta({ description: 'Id of an actor.' }),
+  from: instant.optional().meta({ description: 'Events at this instant or later.' }),
+  to: instant.optional().meta({ description: 'Events before this instant.' }),
+  after: position.optional().meta({ description: 'Events after this position in the log.' }),
+  limit: limit(),
+});
+
 const viewOf = ({ stored, data, metadata }: OpenedEvent) => ({
   position: stored.position,
   stream: stored.stream,
@@ -85,7 +105,7 @@ const viewOf = ({ stored, data, metadata }: OpenedEvent) => ({
 export const auditRoutes = (deps: Deps): Route[] =>
   tagged('Audit', [
     adminRoute({
-      method: 'get',
+      ...list(line, logQuery),
       path: '/api/v1/tenant/audit/event-log',
       operationId: 'listEventLog',
       summary:
@@ -93,13 +113,6 @@ export const auditRoutes = (deps: Deps): Route[] =>
       description:
         'Each line names the actor, the action and the subject. Filter by `actor`, `action`, `from` and ' +
         '`to`.',
-      query: pageQuery.extend({
-        actor: word.meta({ description: 'Id of an actor.' }),
-        action: word.meta({ description: 'An action, as the lines show it.' }),
-        from: instant.optional().meta({ description: 'Lines at this instant or later.' }),
-        to: instant.optional().meta({ description: 'Lines before this instant.' }),
-      }),
-      responses: { 200: z.array(line) },
       handle: async ({ principal, query: { cursor: given, ...query } }) => {
         const page = await deps.activityLog.page(principal.tenantId, {
           ...query,
@@ -134,7 +147,7 @@ export const auditRoutes = (deps: Deps): Route[] =>
     }),
 
     adminRoute({
-      method: 'get',
+      ...list(auditedEvent, eventQuery),
       path: '/api/v1/tenant/audit/events',
       operationId: 'listAuditEvents',
       expensive: true,
@@ -143,19 +156,6 @@ export const auditRoutes = (deps: Deps): Route[] =>
       description:
         '`data` and `metadata` are decrypted; `sealed` holds the stored texts, exactly as the hash chain ' +
         'covers them. `Accept: application/x-ndjson` streams all events.',
-      query: z.object({
-        stream: word.meta({ description: 'Name of one stream.' }),
-        category: word.meta({
-          description: 'The category: the part of the stream’s name between `.` and `-`.',
-        }),
-        type: word.meta({ description: 'A type of event, such as `MessageSent`.' }),
-        actor: word.meta({ description: 'Id of an actor.' }),
-        from: instant.optional().meta({ description: 'Events at this instant or later.' }),
-        to: instant.optional().meta({ description: 'Events before this instant.' }),
-        after: position.optional().meta({ description: 'Events after this position in the log.' }),
-        limit: limit(),
-      }),
-      responses: { 200: z.array(auditedEvent) },
       produces: NDJSON,
       handle: async ({ principal: { tenantId }, query: { limit: most, after, ...query }, headers }) => {
         const asked = { ...query, after: positionOf(deps, after) };

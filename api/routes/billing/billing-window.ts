@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { Window } from '../../../domain/billing/shapes.ts';
-import { invalid } from '../../../domain/core/errors.ts';
+import { invalidAt } from '../../../domain/core/errors.ts';
 import { isDay } from '../../../domain/ledger/dates.ts';
 import { instant } from '../../http/schemas.ts';
 
@@ -51,5 +51,5 @@ export const windowOf = (
   const month = monthOf(now);
   const { from = month.from, to = month.to } = given;
   if (from < to) return { from, to };
-  throw invalid([{ path: 'to', code: 'not_after_from', message: '`to` must be after `from`.' }]);
+  throw invalidAt('to', 'not_after_from', '`to` must be after `from`.');
 };

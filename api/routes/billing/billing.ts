@@ -11,7 +11,7 @@ import { decodePosition, listName, nextPosition } from '../../http/cursor.ts';
 import type { Reply, Route } from '../../http/route.ts';
 import { etagOf, ifMatch } from '../entities/record-requests.ts';
 import { billed } from '../partners/partner-portal.ts';
-import { download, ok, pageQuery } from '../replies.ts';
+import { download, list, ok, pageQuery, textAnswer } from '../replies.ts';
 import { partnerRoute } from '../route-kinds.ts';
 import {
   csvOfReconciliation,
@@ -41,6 +41,11 @@ const reconciliationQuery = windowQuery.extend({
     .enum(SCOPES)
     .default('customer')
     .meta({ description: 'A bucket for each customer or for each meter.' }),
+});
+
+const usageQuery = windowQuery.extend({
+  meter: z.enum(METERS).meta({ description: 'The meter of the line.' }),
+  ...pageQuery.shape,
 });
 
 const cardReply = (card: RateCard, position?: Position): Reply => ({
@@ -97,7 +102,7 @@ export const billingRoutes = (deps: Deps): Route[] => {
     }),
 
     partnerRoute({
-      method: 'get',
+      ...list(statementView, windowQuery),
       path: `${BASE}/statements`,
       operationId: 'listStatements',
       summary:
@@ -105,23 +110,19 @@ export const billingRoutes = (deps: Deps): Route[] => {
       description:
         'One statement for each customer, also without usage. Invoiced usage shows the frozen lines of ' +
         'its invoice; other usage is priced with the current rate card.',
-      query: windowQuery,
-      responses: { 200: z.array(statementView) },
       reads: READS,
       errors: ['constraint_violated'],
       handle: async ({ principal, query }) => ok(await statementsOf(principal.partnerId, query)),
     }),
 
     partnerRoute({
-      method: 'get',
+      ...textAnswer('text/csv'),
       path: `${BASE}/statements.csv`,
       operationId: 'exportStatements',
       expensive: true,
       summary: 'The statements as CSV, one row for each line; amounts in minor units',
       description: 'The same lines as the statements, for a spreadsheet.',
       query: windowQuery,
-      responses: { 200: null },
-      produces: 'text/csv',
       reads: READS,
       errors: ['constraint_violated'],
       handle: async ({ principal, query }) =>
@@ -129,18 +130,13 @@ export const billingRoutes = (deps: Deps): Route[] => {
     }),
 
     partnerRoute({
-      method: 'get',
+      ...list(usageView, usageQuery),
       path: `${BASE}/statements/:customer_id/usage`,
       operationId: 'listUsage',
       summary:
         'The events that a count consists of, in the order of the log; for active users, each person’s first event in the window',
       description: 'The metered events behind a line of a statement, oldest first.',
       params: z.object({ customer_id: z.string() }),
-      query: windowQuery.extend({
-        meter: z.enum(METERS).meta({ description: 'The meter of the line.' }),
-        ...pageQuery.shape,
-      }),
-      responses: { 200: z.array(usageView) },
       reads: ['metering'],
       handle: async ({ principal, params, query }) => {
         const { meter, limit: size, cursor: given, ...rest } = query;
@@ -176,7 +172,7 @@ export const billingRoutes = (deps: Deps): Route[] => {
     }),
 
     partnerRoute({
-      method: 'get',
+      ...textAnswer('text/csv'),
       path: `${BASE}/reconciliation.csv`,
       operationId: 'exportReconciliation',
       expensive: true,
@@ -184,8 +180,6 @@ export const billingRoutes = (deps: Deps): Route[] => {
         'The reconciliation as CSV, one row for each bucket and one for the total; amounts in minor units',
       description: 'The same buckets as the reconciliation, for a spreadsheet.',
       query: reconciliationQuery,
-      responses: { 200: null },
-      produces: 'text/csv',
       reads: READS,
       errors: ['constraint_violated'],
       handle: async ({ principal, query }) =>

@@ -10,7 +10,7 @@ import type { Reply, Route } from '../../http/route.ts';
 import { idParams } from '../../http/schemas.ts';
 import { INVOICE_PAGE_HEADERS, invoicePage } from '../../pages/invoice-page.ts';
 import { billed } from '../partners/partner-portal.ts';
-import { found, listReply, ok, one, pageQuery } from '../replies.ts';
+import { found, list, listReply, ok, one, pageQuery, textAnswer } from '../replies.ts';
 import { partnerRoute } from '../route-kinds.ts';
 import { windowFields, windowOf } from './billing-window.ts';
 import { INVOICE_STATES, invoiceView, viewOfInvoice } from './invoice-views.ts';
@@ -51,13 +51,11 @@ export const invoiceRoutes = (deps: Deps): Route[] => {
 
   return billed([
     partnerRoute({
-      method: 'get',
+      ...list(invoiceView, filterQuery),
       path: BASE,
       operationId: 'listInvoices',
       summary: 'Invoices, newest first',
       description: 'Invoices of all states, with their frozen lines.',
-      query: filterQuery,
-      responses: { 200: z.array(invoiceView) },
       reads: READS,
       handle: ({ principal: { partnerId }, query: { limit, cursor, ...filter } }) =>
         listReply(
@@ -98,7 +96,7 @@ export const invoiceRoutes = (deps: Deps): Route[] => {
     }),
 
     partnerRoute({
-      method: 'get',
+      ...textAnswer('text/html'),
       path: `${BASE}/:id/page`,
       operationId: 'printInvoice',
       summary: 'One invoice as a printable page for the customer, with retail amounts only',
@@ -106,8 +104,6 @@ export const invoiceRoutes = (deps: Deps): Route[] => {
         'An HTML page without scripts. It shows retail amounts and no wholesale ones, so it may be handed ' +
         'to the customer.',
       params: idParams,
-      responses: { 200: null },
-      produces: 'text/html',
       reads: READS,
       handle: async ({ principal, params }) => ({
         status: 200,

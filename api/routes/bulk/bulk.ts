@@ -18,7 +18,7 @@ import { pageInParts } from '../../http/page-parts.ts';
 import type { TakePreviewRows } from '../../http/preview-limit.ts';
 import type { Route } from '../../http/route.ts';
 import { idParams, text } from '../../http/schemas.ts';
-import { download, listReply, one, pagedList } from '../replies.ts';
+import { creation, download, listReply, one, pagedList, textAnswer } from '../replies.ts';
 import { adminRoute, tagged } from '../route-kinds.ts';
 import { sessionView, viewOf } from './bulk-views.ts';
 import { checkedIds, MAX_GIVEN_IDS, rowIds } from './row-ids.ts';
@@ -145,7 +145,7 @@ export const bulkRoutes = (deps: Deps): Route[] => {
 
   return tagged('Bulk operations', [
     adminRoute({
-      method: 'post',
+      ...creation(sessionView, previewBody),
       path: `${BASE}/preview`,
       operationId: 'previewBulkOperation',
       expensive: true,
@@ -156,8 +156,6 @@ export const bulkRoutes = (deps: Deps): Route[] => {
         'outcome of each. Commit or cancel it afterwards.',
       bodyLimit: BODY_LIMIT,
       valueLimit: MAX_GIVEN_IDS + 10_000,
-      body: previewBody,
-      responses: { 201: sessionView },
       errors: ['invalid_filter', 'conflict'],
       reads: ['records', 'entities', 'bulk'],
       handle: async ({ principal: { tenantId, rights }, body: asked, context }) => {
@@ -244,7 +242,7 @@ export const bulkRoutes = (deps: Deps): Route[] => {
     }),
 
     adminRoute({
-      method: 'get',
+      ...textAnswer('text/csv'),
       path: `${SESSIONS}/:id/errors.csv`,
       operationId: 'getBulkErrors',
       expensive: true,
@@ -252,8 +250,6 @@ export const bulkRoutes = (deps: Deps): Route[] => {
       description:
         'Columns `record_id`, `current_state`, `code`, `message`; the session itself shows the first 1,000.',
       params: idParams,
-      responses: { 200: null },
-      produces: 'text/csv',
       handle: async ({ principal: { tenantId }, params }) => {
         const errors = await bulk.errors(tenantId, params.id);
         return download('errors.csv', CSV_TYPE, Readable.from(csvOf(tenantId, errors)));

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { timeSlices } from '../../../application/core/concurrency/time-slices.ts';
 import { MAX_ROWS } from '../../../domain/bulk/session.ts';
-import { invalid } from '../../../domain/core/errors.ts';
+import { invalidAt } from '../../../domain/core/errors.ts';
 import { isStorableText } from '../../../domain/core/text.ts';
 
 /** The ids that a preview names: up to 200,000, checked in slices. */
@@ -40,7 +40,7 @@ export const checkedIds = async (tenantId: string, ids: readonly unknown[]): Pro
     if (at % IDS_PER_STEP === 0 && slice.isOver) await slice.next();
     if (typeof id !== 'string' || id.length > MAX_ID) {
       const message = `Each id must be a string of at most ${MAX_ID} characters.`;
-      throw invalid([{ path: `selection.ids.${at}`, code: 'custom', message }]);
+      throw invalidAt(`selection.ids.${at}`, 'custom', message);
     }
     rows.push(rowIdOf(id));
   }

@@ -11,7 +11,7 @@ import { usageOf } from '../../../projections/tenancy/usage.ts';
 import { pageInParts } from '../../http/page-parts.ts';
 import type { Reply, Route } from '../../http/route.ts';
 import { ownTenant, timestamp } from '../../http/schemas.ts';
-import { found, listReply, one, pagedList } from '../replies.ts';
+import { creation, found, listReply, ok, one, pagedList } from '../replies.ts';
 import { scopedRoute, tagged } from '../route-kinds.ts';
 
 interface Deps {
@@ -49,7 +49,7 @@ export const entityRoutes = (deps: Deps): Route[] => {
 
   return tagged('Entities', [
     scopedRoute({
-      method: 'post',
+      ...creation(entityView, newEntity.extend(ownTenant)),
       path: ENTITIES,
       operationId: 'defineEntity',
       summary: 'Define an entity with its fields',
@@ -58,8 +58,6 @@ export const entityRoutes = (deps: Deps): Route[] => {
         '`workflow` each new record gets a job.',
       scope: 'data:write',
       roles: ['admin'],
-      body: newEntity.extend(ownTenant),
-      responses: { 201: entityView },
       errors: ['already_exists', 'constraint_violated', 'quota_exceeded'],
       handle: async ({ principal, body: { tenant_id: _checked, ...entity }, context }) => {
         const { tenantId, rights } = principal;
@@ -100,10 +98,8 @@ export const entityRoutes = (deps: Deps): Route[] => {
       description: 'The schema of one entity.',
       scope: 'data:read',
       reads: READS,
-      handle: async ({ principal, params }) => {
-        const body = found(await entityByName(reader, principal.tenantId, params.name));
-        return { status: 200, body };
-      },
+      handle: async ({ principal, params }) =>
+        ok(found(await entityByName(reader, principal.tenantId, params.name))),
     }),
 
     scopedRoute({

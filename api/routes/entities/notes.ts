@@ -8,7 +8,7 @@ import { storedMentions, toBody } from '../../../domain/messaging/mentions.ts';
 import { type NoteDoc, notesOf, recordById } from '../../../projections/entities/records.ts';
 import type { Route } from '../../http/route.ts';
 import { filledText, timestamp } from '../../http/schemas.ts';
-import { found, listReply, pagedList } from '../replies.ts';
+import { creation, found, listReply, pagedList } from '../replies.ts';
 import { scopedRoute, tagged } from '../route-kinds.ts';
 import { ENTITIES } from './entities.ts';
 import { recordParams } from './records.ts';
@@ -51,15 +51,13 @@ export const noteRoutes = (deps: Deps): Route[] => {
 
   return tagged('Notes', [
     scopedRoute({
-      method: 'post',
+      ...creation(noteView, z.object({ body: filledText(10_000, 'The body must not be blank.') })),
       path: BASE,
       operationId: 'addNote',
       summary: 'Add a note to a record and notify the people that it mentions',
       description: 'A mention is written `@[name](user:<id>)`, as in a message.',
       scope: 'data:write',
       params: recordParams,
-      body: z.object({ body: filledText(10_000, 'The body must not be blank.') }),
-      responses: { 201: noteView },
       handle: async ({ principal: { tenantId }, params: { name, id }, body, context }) => {
         const { note, at, position } = await deps.notes.add(tenantId, name, id, body.body, context);
         const [view] = await viewsOf(tenantId, [{ ...note, id: note.note_id, created_at: iso(at) }]);

@@ -1,12 +1,13 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { z } from 'zod';
-import { invalid } from '../../../domain/core/errors.ts';
+import { invalidAt } from '../../../domain/core/errors.ts';
 import { iso } from '../../../domain/core/projection.ts';
 import { type Field, inOrder, valuesSchema } from '../../../domain/entities/fields.ts';
 import type { LiveRecord } from '../../../domain/entities/record.ts';
 import type { Input } from '../../../domain/entities/record-values.ts';
 import type { RecordDoc } from '../../../projections/entities/records.ts';
 import { timestamp } from '../../http/schemas.ts';
+import { shown } from '../replies.ts';
 
 /** Requests and answers of records (decisions, section 6, Record). */
 
@@ -36,21 +37,11 @@ export const recordView = z
     created_by: z.string(),
   })
   .meta({ id: 'EntityRecord' });
-type RecordView = z.output<typeof recordView>;
 
-export const docView = (doc: RecordDoc, fields: readonly Field[]): RecordView => ({
-  id: doc.id,
-  entity_name: doc.entity_name,
-  values: { ...inOrder(fields, doc.values) },
-  state: doc.state,
-  job_id: doc.job_id,
-  version: doc.version,
-  created_at: doc.created_at,
-  updated_at: doc.updated_at,
-  created_by: doc.created_by,
-});
+export const docView = (doc: RecordDoc, fields: readonly Field[]) =>
+  shown(recordView, { ...doc, values: { ...inOrder(fields, doc.values) } });
 
-export const liveView = (record: LiveRecord, fields: readonly Field[]): RecordView => ({
+export const liveView = (record: LiveRecord, fields: readonly Field[]): z.output<typeof recordView> => ({
   id: record.id,
   entity_name: record.entityName,
   values: { ...inOrder(fields, record.values) },
@@ -78,9 +69,7 @@ export const ifMatch = (headers: IncomingHttpHeaders): number | undefined => {
   const header = headers['if-match']?.trim();
   if (header === undefined || header === '*') return undefined;
   const tag = ETAG.exec(header)?.[1];
-  if (tag === undefined) {
-    const message = 'If-Match must be an entity tag: a version in quotes.';
-    throw invalid([{ path: 'If-Match', code: 'invalid_format', message }]);
-  }
+  if (tag === undefined)
+    throw invalidAt('If-Match', 'invalid_format', 'If-Match must be an entity tag: a version in quotes.');
   return /^(?:0|[1-9][0-9]{0,14})$/.test(tag) ? Number(tag) : NEVER;
 };

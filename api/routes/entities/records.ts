@@ -14,7 +14,7 @@ import { countRecordsOf, recordById, searchRecordsOf } from '../../../projection
 import { listName } from '../../http/cursor.ts';
 import type { Reply, Route } from '../../http/route.ts';
 import { uuid } from '../../http/schemas.ts';
-import { found, listReply, one, pageQuery, removal } from '../replies.ts';
+import { creation, found, list, listReply, one, pageQuery, removal } from '../replies.ts';
 import { scopedRoute, tagged } from '../route-kinds.ts';
 import { ENTITIES, entityParams } from './entities.ts';
 import { docView, etagOf, ifMatch, liveView, recordBody, recordView } from './record-requests.ts';
@@ -37,6 +37,22 @@ const isTrue = z
   .enum(['true', 'false'])
   .default('false')
   .transform((text) => text === 'true');
+
+const recordQuery = z.object({
+  filter: z.string().optional().meta({
+    description: 'An expression, or its object form as JSON.',
+  }),
+  sort: z
+    .string()
+    .max(100)
+    .optional()
+    .meta({ description: 'A field, with the prefix `-` for descending order.' }),
+  count: isTrue.meta({
+    description: 'Send the number of all rows in `X-Total-Count`, if it can be counted in time.',
+  }),
+  explain: isTrue.meta({ description: 'Send the query plan in `X-Query-Plan`.' }),
+  ...pageQuery.shape,
+});
 
 /** Time (ms) that a list's count may take. */
 const COUNT_MS = 2_000;
@@ -68,7 +84,7 @@ export const recordRoutes = (deps: Deps): Route[] => {
 
   return tagged('Records', [
     scopedRoute({
-      method: 'post',
+      ...creation(recordView, recordBody),
       path: BASE,
       operationId: 'createRecord',
       summary: 'Create a record; defaults are filled in',
@@ -77,16 +93,13 @@ export const recordRoutes = (deps: Deps): Route[] => {
         'state it shows.',
       scope: 'data:write',
       params: entityParams,
-      body: recordBody,
-      responses: { 201: recordView },
       errors: ['constraint_violated', 'conflict'],
-      handle: async ({ principal: { tenantId }, params, body: { values }, context }) => {
-        return reply(201, tenantId, await deps.records.create(tenantId, params.name, values, context));
-      },
+      handle: async ({ principal: { tenantId }, params, body: { values }, context }) =>
+        reply(201, tenantId, await deps.records.create(tenantId, params.name, values, context)),
     }),
 
     scopedRoute({
-      method: 'get',
+      ...list(recordView, recordQuery),
       path: BASE,
       operationId: 'listRecords',
       summary: 'Records of an entity, newest first by default, with filter and sort',
@@ -95,22 +108,6 @@ export const recordRoutes = (deps: Deps): Route[] => {
         '`-` for descending order.',
       scope: 'data:read',
       params: entityParams,
-      query: z.object({
-        filter: z.string().optional().meta({
-          description: 'An expression, or its object form as JSON.',
-        }),
-        sort: z
-          .string()
-          .max(100)
-          .optional()
-          .meta({ description: 'A field, with the prefix `-` for descending order.' }),
-        count: isTrue.meta({
-          description: 'Send the number of all rows in `X-Total-Count`, if it can be counted in time.',
-        }),
-        explain: isTrue.meta({ description: 'Send the query plan in `X-Query-Plan`.' }),
-        ...pageQuery.shape,
-      }),
-      responses: { 200: z.array(recordView) },
       errors: ['invalid_filter'],
       reads: READS,
       handle: async ({ principal, params, query }) => {

@@ -9,7 +9,7 @@ import { extensionsOf } from '../../../projections/extensions/extensions.ts';
 import type { Route } from '../../http/route.ts';
 import { filledText, timestamp } from '../../http/schemas.ts';
 import { bearerReply, mintedBearer, scopeList } from '../identity/api-tokens.ts';
-import { gone, listReply, one, pagedList, removal } from '../replies.ts';
+import { creation, gone, listReply, one, pagedList, removal } from '../replies.ts';
 import { adminRoute, personRoute, tagged } from '../route-kinds.ts';
 
 interface Deps {
@@ -97,13 +97,11 @@ export const extensionRoutes = (deps: Deps): Route[] => {
     'Extensions',
     [
       adminRoute({
-        method: 'post',
+        ...creation(extensionView, manifest),
         path: BASE,
         operationId: 'installExtension',
         summary: 'Install an extension by its manifest; it is inactive until it is activated',
         description: 'The manifest names the scopes that the extension’s tokens get.',
-        body: manifest,
-        responses: { 201: extensionView },
         errors: ['already_exists'],
         handle: async ({
           principal: { tenantId, userId },

@@ -10,7 +10,7 @@ import { usageOf } from '../../../projections/tenancy/usage.ts';
 import { byteRange } from '../../http/byte-range.ts';
 import type { Reply, Route } from '../../http/route.ts';
 import { idParams, timestamp, uuid } from '../../http/schemas.ts';
-import { found, gone, listReply, ok, one, pagedList, removal } from '../replies.ts';
+import { found, gone, listReply, ok, one, pagedList, removal, shown } from '../replies.ts';
 import { scopedRoute, tagged } from '../route-kinds.ts';
 
 interface Deps {
@@ -37,16 +37,7 @@ const fileView = z
 
 const recordParams = z.object({ name: z.string().max(63), id: uuid });
 
-type FileView = z.output<typeof fileView>;
-
-const viewOf = ({ id, filename, content_type, size, sha256, created_at }: FileView): FileView => ({
-  id,
-  filename,
-  content_type,
-  size,
-  sha256,
-  created_at,
-});
+const viewOf = (file: z.output<typeof fileView>) => shown(fileView, file);
 
 /** Maximum bytes of running uploads, by tenant: the usage does not count their files yet. */
 class ArrivingBytes {

@@ -9,7 +9,7 @@ import { isSlug } from '../../../domain/forms/slug.ts';
 import { type FormDoc, formById, formsOf } from '../../../projections/forms/forms.ts';
 import type { Reply, Route } from '../../http/route.ts';
 import { filledText, idParams, timestamp } from '../../http/schemas.ts';
-import { found, gone, listReply, one, pagedList, removal } from '../replies.ts';
+import { creation, found, gone, listReply, ok, one, pagedList, removal } from '../replies.ts';
 import { scopedRoute, tagged } from '../route-kinds.ts';
 
 interface Deps {
@@ -34,6 +34,7 @@ const fields = listOf(
   }),
   { min: 1, max: MAX_FIELDS },
 );
+const formBody = z.object({ slug, title: named, entity_name: entityName, fields });
 
 const formView = z
   .object({
@@ -71,7 +72,7 @@ export const formRoutes = (deps: Deps): Route[] => {
 
   return tagged('Forms', [
     scopedRoute({
-      method: 'post',
+      ...creation(formView, formBody),
       path: BASE,
       operationId: 'createForm',
       summary:
@@ -79,8 +80,6 @@ export const formRoutes = (deps: Deps): Route[] => {
       description: 'A form shows fields of an entity with its own labels. A new form is a draft.',
       scope: 'forms:write',
       roles: ['admin'],
-      body: z.object({ slug, title: named, entity_name: entityName, fields }),
-      responses: { 201: formView },
       errors: ['already_exists', 'constraint_violated'],
       handle: async ({ principal, body: { entity_name, ...rest }, context }) => {
         const given = { ...rest, entityName: entity_name };
@@ -107,10 +106,8 @@ export const formRoutes = (deps: Deps): Route[] => {
       description: 'The form with its fields and its current state.',
       scope: 'forms:read',
       reads: ['forms'],
-      handle: async ({ principal, params }) => {
-        const body = found(await formById(reader, principal.tenantId, params.id));
-        return { status: 200, body };
-      },
+      handle: async ({ principal, params }) =>
+        ok(found(await formById(reader, principal.tenantId, params.id))),
     }),
 
     scopedRoute({
@@ -121,12 +118,7 @@ export const formRoutes = (deps: Deps): Route[] => {
       description: 'Send the parts that change.',
       scope: 'forms:write',
       roles: ['admin'],
-      body: z.object({
-        slug: slug.optional(),
-        title: named.optional(),
-        entity_name: entityName.optional(),
-        fields: fields.optional(),
-      }),
+      body: formBody.partial(),
       errors: ['already_exists', 'constraint_violated', 'conflict'],
       handle: async ({ principal: { tenantId }, params, body: { entity_name, ...rest }, context }) => {
         const change = { ...rest, entityName: entity_name };

@@ -10,7 +10,7 @@ import { SCOPES } from '../../../domain/identity/scopes.ts';
 import { apiTokenById, apiTokensOf } from '../../../projections/identity/api-tokens.ts';
 import type { Reply, Route } from '../../http/route.ts';
 import { filledText, idParams, timestamp } from '../../http/schemas.ts';
-import { found, isoOrNull, listReply, ok, one, pagedList } from '../replies.ts';
+import { creation, found, isoOrNull, listReply, ok, one, pagedList } from '../replies.ts';
 import { adminRoute, tagged } from '../route-kinds.ts';
 
 interface Deps {
@@ -90,7 +90,7 @@ export const apiTokenRoutes = (deps: Deps): Route[] => {
   const reader = deps.readModels.reader('api_tokens');
   return tagged('API tokens', [
     adminRoute({
-      method: 'post',
+      ...creation(mintedView, newToken),
       path: BASE,
       operationId: 'mintApiToken',
       summary: 'Mint a long-lived API token',
@@ -99,8 +99,6 @@ export const apiTokenRoutes = (deps: Deps): Route[] => {
         'The token belongs to the tenant: it stays valid when its creator leaves. It expires after 90 ' +
         'days by default; see `expires_in`.',
       refuses: ['api_token', 'impersonation'],
-      body: newToken,
-      responses: { 201: mintedView },
       handle: async ({ principal: { tenantId, userId }, body: { name, scopes, expires_in }, context }) => {
         const wanted = { name, scopes, lifetime: expires_in, createdBy: userId };
         const { token, secret, position } = await deps.apiTokens.mint(tenantId, wanted, context);

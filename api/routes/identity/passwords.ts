@@ -4,7 +4,7 @@ import { iso } from '../../../domain/core/projection.ts';
 import type { Route } from '../../http/route.ts';
 import { timestamp } from '../../http/schemas.ts';
 import { PASSWORD_PAGE_HEADERS, passwordPage } from '../../pages/password-page.ts';
-import { gone } from '../replies.ts';
+import { gone, textAnswer } from '../replies.ts';
 import { adminRoute, personRoute, publicRoute, tagged } from '../route-kinds.ts';
 import { signedIn, signedInAnswer } from './auth.ts';
 import { password } from './users.ts';
@@ -82,14 +82,12 @@ export const passwordRoutes = (deps: Deps): Route[] =>
     }),
 
     publicRoute({
-      method: 'get',
+      ...textAnswer('text/html'),
       path: PAGE,
       operationId: 'passwordResetPage',
       summary: 'The page of a one-time link',
       description: 'For browsers. The link’s secret is in the fragment, which is not sent to the server.',
       openQuery: true,
-      produces: 'text/html',
-      responses: { 200: null },
       handle: async () => ({ status: 200, headers: PASSWORD_PAGE_HEADERS, body: passwordPage() }),
     }),
 

@@ -10,7 +10,7 @@ import { DomainError } from '../../../domain/core/errors.ts';
 import { type UserDoc, usersOf } from '../../../projections/identity/users.ts';
 import type { Reply, Route } from '../../http/route.ts';
 import { filledText, text, timestamp } from '../../http/schemas.ts';
-import { listReply, ok, one, pagedList } from '../replies.ts';
+import { creation, listReply, ok, one, pagedList } from '../replies.ts';
 import { adminRoute, personRoute, tagged } from '../route-kinds.ts';
 
 interface Deps {
@@ -39,6 +39,13 @@ export const userView = z
 export const emailAddress = z.email('This is not an e-mail address.').max(320);
 export const password = text({ min: 10, max: 200 }).meta({ description: '10 to 200 characters.' });
 export const displayName = filledText(200, 'The name must not be blank.');
+
+const newUser = z.object({
+  email: emailAddress,
+  display_name: displayName,
+  role,
+  password: password.optional(),
+});
 
 /**
  * Refuses to set a password or make an admin under impersonation: either would outlive the impersonation
@@ -116,15 +123,13 @@ export const userRoutes = (deps: Deps): Route[] => {
     }),
 
     adminRoute({
-      method: 'post',
+      ...creation(userView, newUser),
       path: `${BASE}/users`,
       operationId: 'createUser',
       summary: 'Add a person',
       description:
         'The e-mail is unique in the tenant, ignoring case. A person without a password signs in by ' +
         'single sign-on.',
-      body: z.object({ email: emailAddress, display_name: displayName, role, password: password.optional() }),
-      responses: { 201: userView },
       errors: ['already_exists'],
       handle: async ({ principal, body: { display_name: displayName, ...given }, context }) => {
         checkLasting(principal, given);

@@ -4,7 +4,7 @@ import type { ChartOfAccounts } from '../../../application/ledger/chart-of-accou
 import type { LedgerJournal } from '../../../application/ledger/journal.ts';
 import { accountByCode, accountsOf } from '../../../projections/ledger/ledger.ts';
 import type { Reply, Route } from '../../http/route.ts';
-import { found, listReply, ok, one, pagedList } from '../replies.ts';
+import { creation, found, listReply, ok, one, pagedList } from '../replies.ts';
 import { adminRoute, personRoute } from '../route-kinds.ts';
 import {
   accountChange,
@@ -49,13 +49,11 @@ export const ledgerAccountRoutes = (deps: Deps): Route[] => {
     }),
 
     personRoute({
-      method: 'post',
+      ...creation(accountView, newAccount),
       path: `${GL}/accounts`,
       operationId: 'createAccount',
       summary: 'Create an account; codes are unique, ignoring case',
       description: '`type` is one of `Asset`, `Liability`, `Equity`, `Revenue` and `Expense`, capitalised.',
-      body: newAccount,
-      responses: { 201: accountView },
       errors: ['already_exists', 'quota_exceeded'],
       handle: async ({ principal: { tenantId, rights }, body: { category, ...given }, context }) => {
         const account = { ...given, category: category ?? undefined };

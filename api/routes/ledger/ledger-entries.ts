@@ -3,11 +3,11 @@ import type { ReadModels } from '../../../application/core/projections/read-mode
 import type { Entries } from '../../../application/ledger/entries.ts';
 import type { LedgerJournal } from '../../../application/ledger/journal.ts';
 import type { PostingProcess } from '../../../application/ledger/posting-process.ts';
-import { invalid } from '../../../domain/core/errors.ts';
+import { invalidAt } from '../../../domain/core/errors.ts';
 import { entriesOf, entryById, postedDoc } from '../../../projections/ledger/ledger-entries.ts';
 import type { Reply, Route } from '../../http/route.ts';
 import { idParams } from '../../http/schemas.ts';
-import { found, gone, listReply, one, pageQuery, removal } from '../replies.ts';
+import { creation, found, gone, list, listReply, one, pageQuery, removal } from '../replies.ts';
 import { personRoute } from '../route-kinds.ts';
 import {
   day,
@@ -42,7 +42,7 @@ export const entryFilter = z.object({
 /** @throws 400 for a range that ends before it begins */
 export const requireRange = ({ from, to }: { from?: string | undefined; to?: string | undefined }): void => {
   if (from === undefined || to === undefined || from <= to) return;
-  throw invalid([{ path: 'to', code: 'before_from', message: '`to` must not be before `from`.' }]);
+  throw invalidAt('to', 'before_from', '`to` must not be before `from`.');
 };
 
 const postedReply = (
@@ -70,14 +70,12 @@ export const ledgerEntryRoutes = (deps: Deps): Route[] => {
 
   return ledgerRoutes([
     personRoute({
-      method: 'get',
+      ...list(entryView, entryFilter.extend(pageQuery.shape)),
       path: BASE,
       operationId: 'listEntries',
       summary: 'Entries, newest date first; `from` and `to` are inclusive',
       description:
         'Drafts, posted and reversed entries; `account` selects entries with a line on this account.',
-      query: entryFilter.extend(pageQuery.shape),
-      responses: { 200: z.array(entryView) },
       reads: LEDGER_READS,
       handle: ({ principal: { tenantId }, query: { limit, cursor, ...filter } }) =>
         listReply({ limit, cursor }, async (asked) => {
@@ -89,15 +87,13 @@ export const ledgerEntryRoutes = (deps: Deps): Route[] => {
     }),
 
     personRoute({
-      method: 'post',
+      ...creation(entryView, newEntry),
       path: BASE,
       operationId: 'createEntry',
       summary: 'Draft an entry with balanced lines',
       description:
         'Amounts are integers of minor units. Each line has either `debit` or `credit`, and both sides must ' +
         'be equal (422 `unbalanced`).',
-      body: newEntry,
-      responses: { 201: entryView },
       errors: REFUSALS,
       handle: async ({ principal: { tenantId }, body, context }) => {
         const drafted = await deps.entries.draft(tenantId, body, { kind: 'manual' }, context);
@@ -156,7 +152,7 @@ export const ledgerEntryRoutes = (deps: Deps): Route[] => {
     }),
 
     personRoute({
-      method: 'post',
+      ...creation(entryView, reversal),
       path: `${BASE}/:id/reverse`,
       operationId: 'reverseEntry',
       summary: 'Reverse a posted entry: posts a mirror entry at once',
@@ -164,8 +160,6 @@ export const ledgerEntryRoutes = (deps: Deps): Route[] => {
         'The original becomes `reversed` and stays in the reports beside its mirror. Without `date` the ' +
         'mirror is dated today.',
       params: idParams,
-      body: reversal,
-      responses: { 201: entryView },
       errors: ['immutable', 'constraint_violated', 'period_locked'],
       handle: async ({ principal, params, body, context }) =>
         postedReply(201, await deps.posting.reverse(principal.tenantId, params.id, body, context)),

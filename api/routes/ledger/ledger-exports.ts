@@ -13,7 +13,7 @@ import {
 import { SUMS, type TrialBalance, trialBalance } from '../../../projections/ledger/ledger-reports.ts';
 import { type Columns, CSV_TYPE, csvBody, csvHead, csvRows } from '../../http/csv.ts';
 import type { Route } from '../../http/route.ts';
-import { download } from '../replies.ts';
+import { download, textAnswer } from '../replies.ts';
 import { personRoute } from '../route-kinds.ts';
 import { entryFilter, requireRange } from './ledger-entries.ts';
 import { type ReportDeps, rangeOf, rangeQuery, reportText } from './ledger-reports.ts';
@@ -100,19 +100,17 @@ async function* inPages(
 /** Exports of the ledger (decisions, section 9). Entries are read page by page while they are sent. */
 export const ledgerExportRoutes = (deps: ReportDeps): Route[] => {
   const reader = deps.readModels.reader('ledger');
-  const of = { method: 'get', reads: LEDGER_READS } as const;
 
   return ledgerRoutes([
     personRoute({
-      ...of,
+      ...textAnswer('text/csv'),
+      reads: LEDGER_READS,
       path: `${GL}/entries.csv`,
       operationId: 'exportEntries',
       expensive: true,
       summary: 'Entries as CSV, one row for each line, newest date first; amounts in minor units',
       description: 'The filters are those of the list of entries.',
       query: entryFilter,
-      responses: { 200: null },
-      produces: 'text/csv',
       handle: async ({ principal, query }) => {
         requireRange(query);
         const { tenantId } = principal;
@@ -128,14 +126,13 @@ export const ledgerExportRoutes = (deps: ReportDeps): Route[] => {
     }),
 
     personRoute({
-      ...of,
+      ...textAnswer('text/csv'),
+      reads: LEDGER_READS,
       path: `${REPORTS}/trial-balance.csv`,
       operationId: 'exportTrialBalance',
       summary: 'The trial balance as CSV; amounts in minor units',
       description: 'The same rows as the trial balance, for a spreadsheet.',
       query: rangeQuery,
-      responses: { 200: null },
-      produces: 'text/csv',
       handle: async ({ principal, query }) => {
         const { tenantId } = principal;
         const range = await rangeOf(deps, tenantId, query);
@@ -148,14 +145,13 @@ export const ledgerExportRoutes = (deps: ReportDeps): Route[] => {
     }),
 
     personRoute({
-      ...of,
+      ...textAnswer('text/plain'),
+      reads: LEDGER_READS,
       path: `${GL}/journal.hledger`,
       operationId: 'exportJournal',
       expensive: true,
       summary: 'All posted entries as a plain-text journal that hledger reads, by number',
       description: 'Pipe it to `hledger -f -` to check the balances with an independent program.',
-      responses: { 200: null },
-      produces: 'text/plain',
       handle: async ({ principal }) => {
         const { tenantId } = principal;
         // The last number is read first: the header then declares every account and currency of the entries up to

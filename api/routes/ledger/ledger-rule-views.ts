@@ -13,7 +13,7 @@ import {
   SIDES,
 } from '../../../domain/ledger/posting-rule.ts';
 import { PAYLOAD_TYPES, SOURCE_KINDS } from '../../../domain/ledger/rule-sources.ts';
-import { text, timestamp, uuid } from '../../http/schemas.ts';
+import { filledText, text, timestamp, uuid } from '../../http/schemas.ts';
 import { day, entryView } from './ledger-views.ts';
 
 /** Shapes of posting rules (decisions, section 9, Posting rule). Unknown keys are refused. */
@@ -67,7 +67,7 @@ const mode = z.enum(MODES);
 const tenantId = z.string().nullish();
 
 const ruleBody = z.strictObject({
-  name: text({ max: 200 }).refine((value) => value.trim() !== '', 'A name must not be blank.'),
+  name: filledText(200, 'A name must not be blank.'),
   source_kind: sourceKind,
   active: z.boolean(),
   when: text({ max: 4096 }).nullish(),

@@ -8,7 +8,7 @@ import { SOURCES } from '../../../domain/ledger/rule-sources.ts';
 import { failuresOf, ruleById, rulesOf } from '../../../projections/ledger/posting-rules.ts';
 import type { Reply, Route } from '../../http/route.ts';
 import { idParams } from '../../http/schemas.ts';
-import { found, listReply, ok, one, pagedList } from '../replies.ts';
+import { creation, found, listReply, ok, one, pagedList } from '../replies.ts';
 import { personRoute } from '../route-kinds.ts';
 import {
   failureView,
@@ -76,7 +76,7 @@ export const ledgerRuleRoutes = (deps: Deps): Route[] => {
     }),
 
     personRoute({
-      method: 'post',
+      ...creation(ruleView, newRule),
       path: RULES,
       operationId: 'createPostingRule',
       summary: 'Create a posting rule, which makes an entry of each later event of its source',
@@ -84,8 +84,6 @@ export const ledgerRuleRoutes = (deps: Deps): Route[] => {
         '`when` is an expression over `payload`; an amount is a fixed number, a path into the payload, a ' +
         'percentage or the remainder. The rule runs once for each event of its source after the rule’s ' +
         'creation.',
-      body: newRule,
-      responses: { 201: ruleView },
       errors: [...ACCOUNTS, 'constraint_violated'],
       handle: async ({ principal, body: { when, date, tenant_id: _own, ...given }, context }) => {
         const content: RuleContent = {

@@ -17,7 +17,7 @@ import type { Draft } from '../../../domain/ledger/entry.ts';
 import { CURRENCY, isCurrency, MAX_MONEY } from '../../../domain/ledger/money.ts';
 import type { AccountDoc } from '../../../projections/ledger/ledger.ts';
 import { draftDoc, type EntryDoc } from '../../../projections/ledger/ledger-entries.ts';
-import { text, timestamp, uuid } from '../../http/schemas.ts';
+import { filledText, text, timestamp, uuid } from '../../http/schemas.ts';
 import { tagged } from '../route-kinds.ts';
 
 /** Shapes of the ledger's requests and answers (decisions, section 9). */
@@ -86,9 +86,10 @@ export const accountView = z
 /** Whether postings can hold the name (decision 29); two bytes are the quotes of the name's JSON. */
 const fitsPostings = (name: string): boolean => jsonBytes(name) <= MAX_NAME_BYTES + 2;
 
-const accountName = text({ max: 200 })
-  .refine((name) => name.trim() !== '', 'A name must not be blank.')
-  .refine(fitsPostings, `A name must have at most ${MAX_NAME_BYTES} bytes as JSON in UTF-8.`);
+const accountName = filledText(200, 'A name must not be blank.').refine(
+  fitsPostings,
+  `A name must have at most ${MAX_NAME_BYTES} bytes as JSON in UTF-8.`,
+);
 
 const accountBody = z.object({
   code: accountCode,

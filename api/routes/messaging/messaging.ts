@@ -18,7 +18,7 @@ import {
 } from '../../../projections/messaging/conversations.ts';
 import type { Reply, Route } from '../../http/route.ts';
 import { filledText, idParams, limit, uuid } from '../../http/schemas.ts';
-import { found, gone, listReply, one, pagedList } from '../replies.ts';
+import { creation, found, gone, list, listReply, one, pagedList } from '../replies.ts';
 import { personRoute, tagged } from '../route-kinds.ts';
 import { conversationView, listedConversationView, messageView, messageViews } from './message-views.ts';
 
@@ -123,13 +123,12 @@ export const messagingRoutes = (deps: Deps): Route[] => {
         '`unread_count` counts messages of others that came after the caller’s `last_read_at` and are not ' +
         'deleted.',
       reads: READS,
-      handle: async ({ principal: { tenantId, userId }, query }) => {
-        return listReply(query, async (asked) => {
+      handle: ({ principal: { tenantId, userId }, query }) =>
+        listReply(query, async (asked) => {
           const page = await conversationsOf(reader, tenantId, userId, asked);
           const nameOf = await views.participants(tenantId, page.docs);
           return { ...page, docs: page.docs.map((doc) => listed(doc, nameOf, userId)) };
-        });
-      },
+        }),
     }),
 
     personRoute({
@@ -148,7 +147,7 @@ export const messagingRoutes = (deps: Deps): Route[] => {
     }),
 
     personRoute({
-      method: 'get',
+      ...list(messageView, messagePage),
       path: `${BASE}/:id/messages`,
       operationId: 'listMessages',
       summary: 'Messages of a page, oldest first: the newest page, or the page before or after a message',
@@ -156,8 +155,6 @@ export const messagingRoutes = (deps: Deps): Route[] => {
         'Without `before` and `after` the answer is the newest page. The `next` link leads to the ' +
         'previous, older page. A deleted message stays in the list without a body.',
       params: idParams,
-      query: messagePage,
-      responses: { 200: z.array(messageView) },
       errors: ['not_a_participant'],
       reads: READS,
       handle: async ({ principal: { tenantId, userId }, params, query: { before, after, limit: size } }) => {
@@ -177,7 +174,7 @@ export const messagingRoutes = (deps: Deps): Route[] => {
     }),
 
     personRoute({
-      method: 'post',
+      ...creation(messageView, messageBody),
       path: `${BASE}/:id/messages`,
       operationId: 'sendMessage',
       summary: 'Send a message and notify the people that it mentions',
@@ -185,8 +182,6 @@ export const messagingRoutes = (deps: Deps): Route[] => {
         'A mention is written `@[name](user:<id>)`; each active person who is mentioned gets one ' +
         'notification. The message is sent to the sockets of all participants, including the sender.',
       params: idParams,
-      body: messageBody,
-      responses: { 201: messageView },
       errors: ['not_a_participant'],
       handle: async ({ principal: { tenantId, userId }, params, body, context }) =>
         reply(201, tenantId, await deps.messaging.send(tenantId, params.id, userId, body.body, context)),

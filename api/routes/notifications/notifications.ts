@@ -12,7 +12,7 @@ import {
 } from '../../../projections/notifications/notifications.ts';
 import type { Route } from '../../http/route.ts';
 import { timestamp } from '../../http/schemas.ts';
-import { listReply, ok, pageQuery } from '../replies.ts';
+import { list, listReply, ok, pageQuery } from '../replies.ts';
 import { personRoute, tagged } from '../route-kinds.ts';
 
 interface Deps {
@@ -38,6 +38,11 @@ export const notificationView = z
     created_at: timestamp,
   })
   .meta({ id: 'Notification' });
+
+const notificationQuery = z.object({
+  unread: z.enum(['true', 'false']).default('false').meta({ description: 'Only unread ones.' }),
+  ...pageQuery.shape,
+});
 
 /** The bell (specification, Notifications; decisions, section 4). */
 export const notificationRoutes = (deps: Deps): Route[] => {
@@ -67,16 +72,11 @@ export const notificationRoutes = (deps: Deps): Route[] => {
 
   return tagged('Notifications', [
     personRoute({
-      method: 'get',
+      ...list(notificationView, notificationQuery),
       path: BASE,
       operationId: 'listNotifications',
       summary: 'The caller’s notifications, newest first',
       description: 'With `unread=true` only those that are not read yet.',
-      query: z.object({
-        unread: z.enum(['true', 'false']).default('false').meta({ description: 'Only unread ones.' }),
-        ...pageQuery.shape,
-      }),
-      responses: { 200: z.array(notificationView) },
       reads: READS,
       handle: ({ principal: { tenantId, userId }, query }) =>
         listReply(query, async (asked) => {

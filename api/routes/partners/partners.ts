@@ -6,7 +6,7 @@ import { type ExistingPartner, isPartnerId } from '../../../domain/partners/part
 import { allPartners, type PartnerDoc } from '../../../projections/partners/partners.ts';
 import type { Route } from '../../http/route.ts';
 import { text, timestamp } from '../../http/schemas.ts';
-import { listReply, ok, one, pagedList } from '../replies.ts';
+import { creation, listReply, ok, one, pagedList } from '../replies.ts';
 import { bothPaths, platformRoute, tagged } from '../route-kinds.ts';
 
 interface Deps {
@@ -53,15 +53,13 @@ export const partnerRoutes = (deps: Deps): Route[] => {
   const reader = deps.readModels.reader('partners');
   return tagged('Platform', [
     platformRoute({
-      method: 'post',
+      ...creation(partnerView, newPartner),
       ...bothPaths('/super/partners'),
       operationId: 'createPartner',
       summary: 'Create a partner',
       description:
         'The id is a slug that never changes. `home_tenant_id` is the partner’s own tenant, which gets the ' +
         'event `partner_invoice.issued`.',
-      body: newPartner,
-      responses: { 201: partnerView },
       errors: ['already_exists', 'constraint_violated'],
       handle: async ({ body, context }) => {
         const created = await deps.partners.create(body, context);

@@ -13,7 +13,7 @@ import { allTenants } from '../../../projections/tenancy/tenants.ts';
 import type { Route } from '../../http/route.ts';
 import { text, timestamp } from '../../http/schemas.ts';
 import { displayName, emailAddress, password, userView } from '../identity/users.ts';
-import { listReply, ok, one, pagedList } from '../replies.ts';
+import { creation, listReply, ok, one, pagedList } from '../replies.ts';
 import { bothPaths, platformRoute, tagged } from '../route-kinds.ts';
 
 interface Deps {
@@ -141,15 +141,13 @@ export const tenantRoutes = (deps: Deps): Route[] => {
   const sso = ssoOf(deps.ssoSettings.loopbackHttp);
   return tagged('Platform', [
     platformRoute({
-      method: 'post',
+      ...creation(tenantView, newTenant.extend({ sso })),
       ...bothPaths('/super/tenants'),
       operationId: 'createTenant',
       summary: 'Create a tenant, with its first admin if given',
       description:
         'The id is a slug that never changes. With `admin` the tenant gets its first account, which can ' +
         'sign in at once.',
-      body: newTenant.extend({ sso }),
-      responses: { 201: tenantView },
       errors: ['already_exists', 'constraint_violated'],
       handle: async ({ body, context }) => {
         const { tenant, position } = await deps.tenancy.create(body, context);

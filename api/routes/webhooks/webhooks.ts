@@ -8,7 +8,7 @@ import type { Subscription } from '../../../domain/webhooks/subscription.ts';
 import { subscriptionDocOf, subscriptionsOf } from '../../../projections/webhooks/webhooks.ts';
 import type { Reply, Route } from '../../http/route.ts';
 import { idParams, text, timestamp } from '../../http/schemas.ts';
-import { found, gone, isoOrNull, listReply, one, pagedList, removal } from '../replies.ts';
+import { creation, found, gone, isoOrNull, listReply, ok, one, pagedList, removal } from '../replies.ts';
 import { personRoute, tagged } from '../route-kinds.ts';
 
 interface Deps {
@@ -107,7 +107,7 @@ export const webhookRoutes = (deps: Deps): Route[] => {
     }),
 
     personRoute({
-      method: 'post',
+      ...creation(viewWithSecret, newSubscription),
       path: WEBHOOKS,
       operationId: 'createWebhook',
       summary: 'Subscribe a URL to events; only this answer contains the signing secret',
@@ -115,12 +115,9 @@ export const webhookRoutes = (deps: Deps): Route[] => {
         'Only this answer contains `secret`. The URL must be public HTTPS. The plan limits the number of ' +
         'active subscriptions: 422 `subscription_limit_reached`.',
       entitlement: 'webhooks',
-      body: newSubscription,
-      responses: { 201: viewWithSecret },
       errors: ['url_refused', 'subscription_limit_reached'],
-      handle: async ({ principal: { tenantId, rights }, body, context }) => {
-        return withSecret(201, await deps.webhooks.create(tenantId, body, rights.plan, context));
-      },
+      handle: async ({ principal: { tenantId, rights }, body, context }) =>
+        withSecret(201, await deps.webhooks.create(tenantId, body, rights.plan, context)),
     }),
 
     personRoute({
@@ -130,10 +127,8 @@ export const webhookRoutes = (deps: Deps): Route[] => {
       summary: 'One subscription, without its secret',
       description: '`consecutive_dead_letters` counts towards the automatic pause after ten.',
       reads: ['webhooks'],
-      handle: async ({ principal, params }) => {
-        const { subscription } = found(await subscriptionDocOf(reader, principal.tenantId, params.id));
-        return { status: 200, body: viewOf(subscription) };
-      },
+      handle: async ({ principal, params }) =>
+        ok(viewOf(found(await subscriptionDocOf(reader, principal.tenantId, params.id)).subscription)),
     }),
 
     personRoute({

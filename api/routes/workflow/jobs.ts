@@ -17,7 +17,7 @@ import {
 import { listName } from '../../http/cursor.ts';
 import type { Reply, Route } from '../../http/route.ts';
 import { filledText, idParams, text, timestamp } from '../../http/schemas.ts';
-import { found, listReply, one, pageQuery } from '../replies.ts';
+import { found, list, listReply, one, pageQuery, shown } from '../replies.ts';
 import { scopedRoute, tagged } from '../route-kinds.ts';
 
 interface Deps {
@@ -45,7 +45,6 @@ const jobView = z
     updated_at: timestamp,
   })
   .meta({ id: 'Job' });
-type JobView = z.output<typeof jobView>;
 
 const jobMove = z.object({
   at: timestamp,
@@ -67,20 +66,9 @@ const jobDetailView = jobView
   })
   .meta({ id: 'JobDetail' });
 
-const viewOfDoc = (doc: JobDoc, final: boolean): JobView => ({
-  id: doc.id,
-  entity_name: doc.entity_name,
-  entity_id: doc.id,
-  workflow: doc.workflow,
-  workflow_version: doc.workflow_version,
-  state: doc.state,
-  final,
-  version: doc.version,
-  created_at: doc.created_at,
-  updated_at: doc.updated_at,
-});
+const viewOfDoc = (doc: JobDoc, final: boolean) => shown(jobView, { ...doc, entity_id: doc.id, final });
 
-const viewOfJob = ({ record, workflow }: JobNow): JobView => ({
+const viewOfJob = ({ record, workflow }: JobNow): z.output<typeof jobView> => ({
   id: record.id,
   entity_name: record.entityName,
   entity_id: record.id,
@@ -97,6 +85,13 @@ const viewOfMove = ({ job_id: _job, seq: _seq, ...move }: JobMoveDoc): z.output<
 
 /** Any text: a filter that no name can equal selects nothing. */
 const nameFilter = z.string().max(200).optional();
+
+const jobQuery = z.object({
+  entity_name: nameFilter.meta({ description: 'Jobs of records of this entity.' }),
+  state: nameFilter.meta({ description: 'Jobs in this state.' }),
+  workflow: nameFilter.meta({ description: 'Jobs of this workflow.' }),
+  ...pageQuery.shape,
+});
 
 /** Characters of the value as JSON; undefined if it holds a text that cannot be stored. */
 const storableLength = (value: unknown): number | undefined => {
@@ -137,19 +132,12 @@ export const jobRoutes = (deps: Deps): Route[] => {
 
   return tagged('Jobs', [
     scopedRoute({
-      method: 'get',
+      ...list(jobView, jobQuery),
       path: BASE,
       operationId: 'listJobs',
       summary: 'Jobs, newest first',
       description: 'Filter by entity, state and workflow.',
       scope: 'workflow:read',
-      query: z.object({
-        entity_name: nameFilter.meta({ description: 'Jobs of records of this entity.' }),
-        state: nameFilter.meta({ description: 'Jobs in this state.' }),
-        workflow: nameFilter.meta({ description: 'Jobs of this workflow.' }),
-        ...pageQuery.shape,
-      }),
-      responses: { 200: z.array(jobView) },
       reads: READS,
       handle: ({ principal: { tenantId }, query: { limit, cursor, ...filter } }) =>
         listReply(

@@ -6,7 +6,7 @@ import type { PageRequest } from '../../../domain/core/projection.ts';
 import { linksOf } from '../../../projections/entities/links.ts';
 import type { Route } from '../../http/route.ts';
 import { idParams, timestamp, uuid } from '../../http/schemas.ts';
-import { gone, listReply, one, pagedList, removal } from '../replies.ts';
+import { creation, gone, listReply, one, pagedList, removal } from '../replies.ts';
 import { bothPaths, publicRoute, scopedRoute, tagged } from '../route-kinds.ts';
 
 interface Deps {
@@ -17,6 +17,13 @@ interface Deps {
 
 const BASE = '/api/v1/tenant/jobs/:id/links';
 const PUBLIC = '/public/validate';
+
+const newLink = z.object({
+  page_slug: z
+    .string()
+    .regex(/^[a-z0-9][a-z0-9_-]{0,99}$/, 'A slug has lower-case letters, digits, - and _.'),
+  expires_in: z.enum(['1d', '7d', '30d', '90d']).default('30d'),
+});
 
 const madeLinkView = z
   .object({
@@ -54,7 +61,7 @@ export const publicLinkRoutes = (deps: Deps): Route[] => {
 
   return tagged('Public links', [
     scopedRoute({
-      method: 'post',
+      ...creation(madeLinkView, newLink),
       path: BASE,
       operationId: 'createLink',
       summary: 'Create a public link to the page of a job',
@@ -63,13 +70,6 @@ export const publicLinkRoutes = (deps: Deps): Route[] => {
         'link ends.',
       scope: 'workflow:execute',
       params: idParams,
-      body: z.object({
-        page_slug: z
-          .string()
-          .regex(/^[a-z0-9][a-z0-9_-]{0,99}$/, 'A slug has lower-case letters, digits, - and _.'),
-        expires_in: z.enum(['1d', '7d', '30d', '90d']).default('30d'),
-      }),
-      responses: { 201: madeLinkView },
       errors: ['constraint_violated'],
       handle: async ({ principal: { tenantId }, params, body, context }) => {
         const wanted = { pageSlug: body.page_slug, expiresIn: body.expires_in };

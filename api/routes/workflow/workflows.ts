@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { timeSlices } from '../../../application/core/concurrency/time-slices.ts';
 import type { ReadModels } from '../../../application/core/projections/read-models.ts';
 import type { Workflows } from '../../../application/workflow/workflows.ts';
-import { invalid } from '../../../domain/core/errors.ts';
+import { invalidAt } from '../../../domain/core/errors.ts';
 import { iso } from '../../../domain/core/projection.ts';
 import {
   definitionShape,
@@ -14,7 +14,7 @@ import { type WorkflowDoc, workflowByName, workflowsOf } from '../../../projecti
 import { pageInParts } from '../../http/page-parts.ts';
 import type { Reply, Route } from '../../http/route.ts';
 import { ownTenant, timestamp } from '../../http/schemas.ts';
-import { found, isoOrNull, listReply, one, pagedList } from '../replies.ts';
+import { creation, found, isoOrNull, listReply, ok, one, pagedList } from '../replies.ts';
 import { scopedRoute, tagged } from '../route-kinds.ts';
 
 interface Deps {
@@ -78,15 +78,13 @@ export const workflowRoutes = (deps: Deps): Route[] => {
 
   return tagged('Workflows', [
     scopedRoute({
-      method: 'post',
+      ...creation(workflowView, z.strictObject({ name: workflowName, ...definitionShape, ...ownTenant })),
       path: BASE,
       operationId: 'createWorkflow',
       summary: 'Create a workflow with its first draft',
       description: 'A draft may be incomplete; it is checked when it is published.',
       scope: 'workflow:admin',
       roles: ['admin'],
-      body: z.strictObject({ name: workflowName, ...definitionShape, ...ownTenant }),
-      responses: { 201: workflowView },
       errors: ['already_exists'],
       handle: async ({ principal, body: { name, tenant_id: _own, ...definition }, context }) =>
         reply(201, await deps.workflows.create(principal.tenantId, name, definition, context)),
@@ -118,10 +116,8 @@ export const workflowRoutes = (deps: Deps): Route[] => {
       description: '`version` is the newest published version, with which new jobs start.',
       scope: 'workflow:read',
       reads: ['workflows'],
-      handle: async ({ principal, params }) => {
-        const doc = found(await workflowByName(reader, principal.tenantId, params.name));
-        return { status: 200, body: viewOf(doc) };
-      },
+      handle: async ({ principal, params }) =>
+        ok(viewOf(found(await workflowByName(reader, principal.tenantId, params.name)))),
     }),
 
     scopedRoute({
@@ -139,7 +135,8 @@ export const workflowRoutes = (deps: Deps): Route[] => {
         body: { name: given, tenant_id: _own, ...definition },
         context,
       }) => {
-        if (given !== undefined && given !== name) throw otherName();
+        if (given !== undefined && given !== name)
+          throw invalidAt('name', 'invalid_value', 'A workflow cannot be renamed.');
         return reply(200, await deps.workflows.save(principal.tenantId, name, definition, context));
       },
     }),
@@ -163,6 +160,3 @@ export const workflowRoutes = (deps: Deps): Route[] => {
     }),
   ]);
 };
-
-const otherName = () =>
-  invalid([{ path: 'name', code: 'invalid_value', message: 'A workflow cannot be renamed.' }]);
