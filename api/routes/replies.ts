@@ -1,5 +1,6 @@
 import { create as attachment } from 'content-disposition';
 import { z } from 'zod';
+import type { Written } from '../../application/core/commands/command.ts';
 import type { Position } from '../../application/ports/event-store.ts';
 import { notFound } from '../../domain/core/errors.ts';
 import { iso, type Page, type PageRequest } from '../../domain/core/projection.ts';
@@ -55,6 +56,15 @@ export const listReply = async <D>(
 };
 
 export const ok = (body: unknown): Reply => ({ status: 200, body });
+
+/** Makes the answers of writes: the view of what was written, which a use case returns under `name`. */
+export const written =
+  <N extends string, T>(name: N, view: (made: T) => unknown) =>
+  (status: number, made: Written<{ readonly [K in N]: T }>): Reply => ({
+    status,
+    body: view(made[name]),
+    position: made.position,
+  });
 
 /** The answer of a write that has nothing to show. */
 export const gone = (position: Position | undefined): Reply => ({ status: 204, position });

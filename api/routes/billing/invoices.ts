@@ -1,16 +1,16 @@
 import { z } from 'zod';
-import type { InvoiceNow, Invoices } from '../../../application/billing/invoices.ts';
+import type { Invoices } from '../../../application/billing/invoices.ts';
 import type { ReadModels } from '../../../application/core/projections/read-models.ts';
 import type { Clock } from '../../../application/ports/clock.ts';
 import type { Invoice } from '../../../domain/billing/invoice-view.ts';
 import { partnerScope } from '../../../domain/partners/partner.ts';
 import { invoiceById, invoicesOf, invoicesProjection } from '../../../projections/billing/invoices.ts';
 import { listName } from '../../http/cursor.ts';
-import type { Reply, Route } from '../../http/route.ts';
+import type { Route } from '../../http/route.ts';
 import { idParams } from '../../http/schemas.ts';
 import { INVOICE_PAGE_HEADERS, invoicePage } from '../../pages/invoice-page.ts';
 import { billed } from '../partners/partner-portal.ts';
-import { found, list, listReply, ok, one, pageQuery, textAnswer } from '../replies.ts';
+import { found, list, listReply, ok, one, pageQuery, textAnswer, written } from '../replies.ts';
 import { partnerRoute } from '../route-kinds.ts';
 import { windowFields, windowOf } from './billing-window.ts';
 import { INVOICE_STATES, invoiceView, viewOfInvoice } from './invoice-views.ts';
@@ -36,11 +36,7 @@ const filterQuery = z.object({
 
 const generation = z.object({ customer_id: z.string().min(1).max(200), ...windowFields });
 
-const reply = (status: number, { invoice, position }: InvoiceNow): Reply => ({
-  status,
-  body: viewOfInvoice(invoice),
-  position,
-});
+const reply = written('invoice', viewOfInvoice);
 
 /** Invoices of a partner's customers (decisions, section 10). The credential names the partner. */
 export const invoiceRoutes = (deps: Deps): Route[] => {

@@ -87,28 +87,20 @@ const errorOf = ({ record_id, current_state, code, message }: RowError): z.outpu
 
 const selectionOf = ({ selection }: SessionState, ids: readonly string[]): SessionView['selection'] => {
   if (selection.kind === 'ids') return { kind: 'ids', ids: [...ids] };
-  const { filter_expr: expression, count_at_preview } = selection;
-  return {
-    kind: 'filter',
-    // A preview accepts only a text or an object.
-    filter_expr: expression as string | Record<string, unknown>,
-    ...(count_at_preview === undefined ? {} : { count_at_preview }),
-  };
+  const { filter_expr, count_at_preview } = selection;
+  // A preview accepts only a text or an object.
+  return { kind: 'filter', filter_expr: filter_expr as string | Record<string, unknown>, count_at_preview };
 };
 
-const countsOf = ({ selection, counts, countAtCommit }: SessionState) =>
+const countsOf = ({ selection, counts: { total_resolved: total }, countAtCommit }: SessionState) =>
   selection.kind === 'ids'
     ? {}
-    : {
-        count_at_preview: selection.count_at_preview ?? counts.total_resolved,
-        ...(countAtCommit === undefined ? {} : { count_at_commit: countAtCommit }),
-      };
+    : { count_at_preview: selection.count_at_preview ?? total, count_at_commit: countAtCommit };
 
-const resultOf = ({ result }: SessionState): Pick<SessionView, 'result'> => {
-  if (result === undefined) return {};
-  const { endedAt, ...totals } = result;
-  return { result: { ...totals, committed_at: iso(endedAt) } };
-};
+const resultOf = ({ endedAt, ...totals }: NonNullable<SessionState['result']>) => ({
+  ...totals,
+  committed_at: iso(endedAt),
+});
 
 /** @param fields the entity's fields, in order @param most maximum of shown ids, and of shown errors */
 export const viewOf = (
@@ -125,7 +117,7 @@ export const viewOf = (
   status: session.status,
   preview: {
     ...session.counts,
-    ...(session.cascadeSummary === undefined ? {} : { cascade_summary: session.cascadeSummary }),
+    cascade_summary: session.cascadeSummary,
     errors: errors.slice(0, most).map(errorOf),
     sample_affected: sample_affected.map(({ before, after, ...row }) => ({
       ...row,
@@ -133,13 +125,14 @@ export const viewOf = (
       after: after === null ? null : { ...inOrder(fields, after) },
     })),
   },
-  ...resultOf(session),
-  ...(session.status === 'committing'
-    ? { progress: { processed: processedOf(session.done), total: session.counts.total_resolved } }
-    : {}),
+  result: session.result && resultOf(session.result),
+  progress:
+    session.status === 'committing'
+      ? { processed: processedOf(session.done), total: session.counts.total_resolved }
+      : undefined,
   ...countsOf(session),
   created_by: session.createdBy,
   created_at: iso(session.createdAt),
-  ...(session.committedBy === undefined ? {} : { committed_by: session.committedBy }),
-  ...(session.cancelledAt === undefined ? {} : { cancelled_at: iso(session.cancelledAt) }),
+  committed_by: session.committedBy,
+  cancelled_at: session.cancelledAt === undefined ? undefined : iso(session.cancelledAt),
 });

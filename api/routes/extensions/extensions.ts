@@ -9,7 +9,7 @@ import { extensionsOf } from '../../../projections/extensions/extensions.ts';
 import type { Route } from '../../http/route.ts';
 import { filledText, timestamp } from '../../http/schemas.ts';
 import { bearerReply, mintedBearer, scopeList } from '../identity/api-tokens.ts';
-import { creation, gone, listReply, one, pagedList, removal } from '../replies.ts';
+import { creation, gone, listReply, one, pagedList, removal, written } from '../replies.ts';
 import { adminRoute, personRoute, tagged } from '../route-kinds.ts';
 
 interface Deps {
@@ -71,27 +71,11 @@ const viewOf = (extension: InstalledExtension) => ({
   updated_at: iso(extension.updatedAt),
 });
 
+const reply = written('extension', viewOf);
+
 /** Extensions of a tenant (specification, Authentication 4; decisions, sections 3 and 6). `:id` is the `ext_id`. */
 export const extensionRoutes = (deps: Deps): Route[] => {
   const reader = deps.readModels.reader('extensions');
-
-  const change = (
-    action: 'activate' | 'deactivate',
-    operationId: string,
-    summary: string,
-    description: string,
-  ) =>
-    adminRoute({
-      ...one('post', extensionView, params),
-      path: `${BASE}/:id/${action}`,
-      operationId,
-      summary,
-      description,
-      handle: async ({ principal: { tenantId }, params, context }) => {
-        const changed = await deps.extensions[action](tenantId, params.id, context);
-        return { status: 200, body: viewOf(changed.extension), position: changed.position };
-      },
-    });
 
   return tagged(
     'Extensions',
@@ -103,17 +87,9 @@ export const extensionRoutes = (deps: Deps): Route[] => {
         summary: 'Install an extension by its manifest; it is inactive until it is activated',
         description: 'The manifest names the scopes that the extension’s tokens get.',
         errors: ['already_exists'],
-        handle: async ({
-          principal: { tenantId, userId },
-          body: { ext_id, name, version, scopes, url },
-          context,
-        }) => {
-          const installed = await deps.extensions.install(
-            tenantId,
-            { extId: ext_id, name, version, scopes, url: url ?? null, createdBy: userId },
-            context,
-          );
-          return { status: 201, body: viewOf(installed.extension), position: installed.position };
+        handle: async ({ principal: { tenantId, userId }, body: { ext_id, url, ...rest }, context }) => {
+          const extension = { ...rest, extId: ext_id, url: url ?? null, createdBy: userId };
+          return reply(201, await deps.extensions.install(tenantId, extension, context));
         },
       }),
 
@@ -128,18 +104,25 @@ export const extensionRoutes = (deps: Deps): Route[] => {
           listReply(query, (page) => extensionsOf(reader, principal.tenantId, page)),
       }),
 
-      change(
-        'activate',
-        'activateExtension',
-        'Activate an extension; activating it again changes nothing',
-        'From now on every person of the tenant may load it.',
-      ),
-      change(
-        'deactivate',
-        'deactivateExtension',
-        'Deactivate an extension: its tokens become invalid and stay invalid after a new activation',
-        'Repeating it changes nothing.',
-      ),
+      adminRoute({
+        ...one('post', extensionView, params),
+        path: `${BASE}/:id/activate`,
+        operationId: 'activateExtension',
+        summary: 'Activate an extension; activating it again changes nothing',
+        description: 'From now on every person of the tenant may load it.',
+        handle: async ({ principal: { tenantId }, params, context }) =>
+          reply(200, await deps.extensions.activate(tenantId, params.id, context)),
+      }),
+
+      adminRoute({
+        ...one('post', extensionView, params),
+        path: `${BASE}/:id/deactivate`,
+        operationId: 'deactivateExtension',
+        summary: 'Deactivate an extension: its tokens become invalid and stay invalid after a new activation',
+        description: 'Repeating it changes nothing.',
+        handle: async ({ principal: { tenantId }, params, context }) =>
+          reply(200, await deps.extensions.deactivate(tenantId, params.id, context)),
+      }),
 
       adminRoute({
         ...removal(params),

@@ -7,9 +7,9 @@ import { isName, NAME_RULE } from '../../../domain/entities/fields.ts';
 import { type ExistingForm, FORM_STATUSES, storedFormField } from '../../../domain/forms/form.ts';
 import { isSlug } from '../../../domain/forms/slug.ts';
 import { type FormDoc, formById, formsOf } from '../../../projections/forms/forms.ts';
-import type { Reply, Route } from '../../http/route.ts';
+import type { Route } from '../../http/route.ts';
 import { filledText, idParams, timestamp } from '../../http/schemas.ts';
-import { creation, found, gone, listReply, ok, one, pagedList, removal } from '../replies.ts';
+import { creation, found, gone, listReply, ok, one, pagedList, removal, written } from '../replies.ts';
 import { scopedRoute, tagged } from '../route-kinds.ts';
 
 interface Deps {
@@ -60,11 +60,7 @@ const stateView = (form: ExistingForm): FormDoc => ({
   updated_at: iso(form.updatedAt),
 });
 
-const reply = (status: number, { form, position }: Awaited<ReturnType<Forms['create']>>): Reply => ({
-  status,
-  body: stateView(form),
-  position,
-});
+const reply = written('form', stateView);
 
 /** Forms (decisions, section 6, Form). */
 export const formRoutes = (deps: Deps): Route[] => {

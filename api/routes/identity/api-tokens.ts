@@ -103,8 +103,8 @@ export const apiTokenRoutes = (deps: Deps): Route[] => {
         const wanted = { name, scopes, lifetime: expires_in, createdBy: userId };
         const { token, secret, position } = await deps.apiTokens.mint(tenantId, wanted, context);
         const { id, name: kept, ...rest } = recordOf(token);
-        const shown = secret === undefined ? {} : { token: secret };
-        return { status: 201, body: { id, name: kept, ...shown, ...rest }, position, secrets: ['token'] };
+        const body = { id, name: kept, token: secret, ...rest };
+        return { status: 201, body, position, secrets: ['token'] };
       },
     }),
 

@@ -68,16 +68,9 @@ export const passwordRoutes = (deps: Deps): Route[] =>
       errors: ['invalid_transition'],
       handle: async ({ principal: { tenantId }, params, context, origin }) => {
         const made = await deps.passwordChanges.createResetLink(tenantId, params.id, context);
-        const url =
-          made.link === undefined
-            ? {}
-            : { url: `${deps.ssoSettings.publicUrl ?? origin()}${PAGE}#${made.link}` };
-        return {
-          status: 201,
-          body: { ...url, expires_at: iso(made.expiresAt) },
-          position: made.position,
-          secrets: ['url'],
-        };
+        const url = made.link && `${deps.ssoSettings.publicUrl ?? origin()}${PAGE}#${made.link}`;
+        const body = { url, expires_at: iso(made.expiresAt) };
+        return { status: 201, body, position: made.position, secrets: ['url'] };
       },
     }),
 

@@ -3,8 +3,8 @@ import type { ReadModels } from '../../../application/core/projections/read-mode
 import type { ChartOfAccounts } from '../../../application/ledger/chart-of-accounts.ts';
 import type { LedgerJournal } from '../../../application/ledger/journal.ts';
 import { accountByCode, accountsOf } from '../../../projections/ledger/ledger.ts';
-import type { Reply, Route } from '../../http/route.ts';
-import { creation, found, listReply, ok, one, pagedList } from '../replies.ts';
+import type { Route } from '../../http/route.ts';
+import { creation, found, listReply, ok, one, pagedList, written } from '../replies.ts';
 import { adminRoute, personRoute } from '../route-kinds.ts';
 import {
   accountChange,
@@ -27,10 +27,7 @@ interface Deps {
 
 const lockView = z.object({ locked_through: day.nullable() }).meta({ id: 'BooksLock' });
 
-const reply = (
-  status: number,
-  { account, position }: Awaited<ReturnType<ChartOfAccounts['openAccount']>>,
-): Reply => ({ status, body: viewOfAccount(account), position });
+const reply = written('account', viewOfAccount);
 
 /** The chart of accounts and the lock of the ledger (decisions, section 9). */
 export const ledgerAccountRoutes = (deps: Deps): Route[] => {

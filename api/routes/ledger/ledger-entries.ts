@@ -2,12 +2,12 @@ import { z } from 'zod';
 import type { ReadModels } from '../../../application/core/projections/read-models.ts';
 import type { Entries } from '../../../application/ledger/entries.ts';
 import type { LedgerJournal } from '../../../application/ledger/journal.ts';
-import type { PostingProcess } from '../../../application/ledger/posting-process.ts';
+import type { Posted, PostingProcess } from '../../../application/ledger/posting-process.ts';
 import { invalidAt } from '../../../domain/core/errors.ts';
 import { entriesOf, entryById, postedDoc } from '../../../projections/ledger/ledger-entries.ts';
 import type { Reply, Route } from '../../http/route.ts';
 import { idParams } from '../../http/schemas.ts';
-import { creation, found, gone, list, listReply, one, pageQuery, removal } from '../replies.ts';
+import { creation, found, gone, list, listReply, one, pageQuery, removal, written } from '../replies.ts';
 import { personRoute } from '../route-kinds.ts';
 import {
   day,
@@ -45,14 +45,9 @@ export const requireRange = ({ from, to }: { from?: string | undefined; to?: str
   throw invalidAt('to', 'before_from', '`to` must not be before `from`.');
 };
 
-const postedReply = (
-  status: number,
-  { posting, position }: Awaited<ReturnType<PostingProcess['post']>>,
-): Reply => ({
-  status,
-  body: viewOfEntry(postedDoc(posting, posting.at), {}),
-  position,
-});
+const postedReply = written('posting', (posting: Posted['posting']) =>
+  viewOfEntry(postedDoc(posting, posting.at), {}),
+);
 
 /** Journal entries (decisions, section 9, Entry). */
 export const ledgerEntryRoutes = (deps: Deps): Route[] => {

@@ -14,6 +14,7 @@ import {
 } from '../../../domain/ledger/posting-rule.ts';
 import { PAYLOAD_TYPES, SOURCE_KINDS } from '../../../domain/ledger/rule-sources.ts';
 import { filledText, text, timestamp, uuid } from '../../http/schemas.ts';
+import { shown } from '../replies.ts';
 import { day, entryView } from './ledger-views.ts';
 
 /** Shapes of posting rules (decisions, section 9, Posting rule). Unknown keys are refused. */
@@ -166,14 +167,12 @@ export const failureView = z
   })
   .meta({ id: 'PostingFailure' });
 
-export const viewOfFailure = (failure: PostingFailure) => ({
-  id: failure.id,
-  rule_id: failure.ruleId,
-  event_id: failure.eventId,
-  source_kind: failure.kind,
-  code: failure.code,
-  message: failure.message,
-  attempts: failure.attempts,
-  created_at: iso(failure.createdAt),
-  ...(failure.resolvedAt === undefined ? {} : { resolved_at: iso(failure.resolvedAt) }),
-});
+export const viewOfFailure = (failure: PostingFailure) =>
+  shown(failureView, {
+    ...failure,
+    rule_id: failure.ruleId,
+    event_id: failure.eventId,
+    source_kind: failure.kind,
+    created_at: iso(failure.createdAt),
+    resolved_at: failure.resolvedAt === undefined ? undefined : iso(failure.resolvedAt),
+  });

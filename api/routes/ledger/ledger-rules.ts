@@ -6,9 +6,9 @@ import { totalsOf } from '../../../domain/ledger/content.ts';
 import type { RuleContent } from '../../../domain/ledger/posting-rule.ts';
 import { SOURCES } from '../../../domain/ledger/rule-sources.ts';
 import { failuresOf, ruleById, rulesOf } from '../../../projections/ledger/posting-rules.ts';
-import type { Reply, Route } from '../../http/route.ts';
+import type { Route } from '../../http/route.ts';
 import { idParams } from '../../http/schemas.ts';
-import { creation, found, listReply, ok, one, pagedList } from '../replies.ts';
+import { creation, found, listReply, ok, one, pagedList, written } from '../replies.ts';
 import { personRoute } from '../route-kinds.ts';
 import {
   failureView,
@@ -35,10 +35,8 @@ const FAILURES = `${GL}/posting-failures`;
 const READS = ['posting_rules'];
 const ACCOUNTS = ['unknown_account', 'account_inactive'];
 
-const ruleReply = (
-  status: number,
-  { rule, position }: Awaited<ReturnType<PostingRules['create']>>,
-): Reply => ({ status, body: viewOfRule(rule), position });
+const ruleReply = written('rule', viewOfRule);
+const failureReply = written('failure', viewOfFailure);
 
 /** Posting rules and their failures (specification, Ledger; decisions, section 9, Posting rule). */
 export const ledgerRuleRoutes = (deps: Deps): Route[] => {
@@ -140,10 +138,7 @@ export const ledgerRuleRoutes = (deps: Deps): Route[] => {
       handle: async ({ principal, params, body }) => {
         const { tenantId } = principal;
         const { matches, entry } = await deps.postingRules.preview(tenantId, params.id, body.payload);
-        return {
-          status: 200,
-          body: { matches, ...(entry === undefined ? {} : { entry: await entryView(tenantId, entry) }) },
-        };
+        return ok({ matches, entry: entry && (await entryView(tenantId, entry)) });
       },
     }),
 
@@ -168,10 +163,8 @@ export const ledgerRuleRoutes = (deps: Deps): Route[] => {
       operationId: 'retryPostingFailure',
       summary: 'Retry a posting failure with the current rule; the answer says whether it is resolved',
       description: 'Repair the cause first, for example create the missing account.',
-      handle: async ({ principal, params, context }) => {
-        const { failure, position } = await deps.postingRules.retry(principal.tenantId, params.id, context);
-        return { status: 200, body: viewOfFailure(failure), position };
-      },
+      handle: async ({ principal, params, context }) =>
+        failureReply(200, await deps.postingRules.retry(principal.tenantId, params.id, context)),
     }),
   ]);
 };

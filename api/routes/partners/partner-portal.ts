@@ -107,8 +107,8 @@ export const partnerPortalRoutes = (deps: Deps): Route[] => [
       responses: { 200: profile },
       errors: ['unknown_template_variable'],
       handle: async ({ principal, body, context }) => {
-        const changed = await deps.billingProfiles.change(principal.partnerId, body, context);
-        return { status: 200, body: changed.profile, position: changed.position };
+        const { profile, position } = await deps.billingProfiles.change(principal.partnerId, body, context);
+        return { status: 200, body: profile, position };
       },
     }),
   ]),

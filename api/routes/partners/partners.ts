@@ -3,10 +3,10 @@ import type { ReadModels } from '../../../application/core/projections/read-mode
 import type { Partners } from '../../../application/partners/partners.ts';
 import { iso } from '../../../domain/core/projection.ts';
 import { type ExistingPartner, isPartnerId } from '../../../domain/partners/partner.ts';
-import { allPartners, type PartnerDoc } from '../../../projections/partners/partners.ts';
+import { allPartners } from '../../../projections/partners/partners.ts';
 import type { Route } from '../../http/route.ts';
 import { text, timestamp } from '../../http/schemas.ts';
-import { creation, listReply, ok, one, pagedList } from '../replies.ts';
+import { creation, listReply, ok, one, pagedList, shown, written } from '../replies.ts';
 import { bothPaths, platformRoute, tagged } from '../route-kinds.ts';
 
 interface Deps {
@@ -41,12 +41,9 @@ const newPartner = z.object({
 const partnerChange = z.object({ name: name.optional(), home_tenant_id: homeTenantId.optional() });
 const partnerParams = z.object({ id: z.string().refine(isPartnerId) });
 
-const viewOf = (partner: ExistingPartner): PartnerDoc => ({
-  id: partner.id,
-  name: partner.name,
-  home_tenant_id: partner.home_tenant_id,
-  created_at: iso(partner.createdAt),
-});
+const viewOf = (partner: ExistingPartner) =>
+  shown(partnerView, { ...partner, created_at: iso(partner.createdAt) });
+const reply = written('partner', viewOf);
 
 /** Partners, for platform admins (decisions, section 3, Platform). */
 export const partnerRoutes = (deps: Deps): Route[] => {
@@ -61,10 +58,7 @@ export const partnerRoutes = (deps: Deps): Route[] => {
         'The id is a slug that never changes. `home_tenant_id` is the partner’s own tenant, which gets the ' +
         'event `partner_invoice.issued`.',
       errors: ['already_exists', 'constraint_violated'],
-      handle: async ({ body, context }) => {
-        const created = await deps.partners.create(body, context);
-        return { status: 201, body: viewOf(created.partner), position: created.position };
-      },
+      handle: async ({ body, context }) => reply(201, await deps.partners.create(body, context)),
     }),
 
     platformRoute({
@@ -94,10 +88,8 @@ export const partnerRoutes = (deps: Deps): Route[] => {
       description: 'Send the fields that change.',
       body: partnerChange,
       errors: ['constraint_violated'],
-      handle: async ({ params, body, context }) => {
-        const changed = await deps.partners.change(params.id, body, context);
-        return { status: 200, body: viewOf(changed.partner), position: changed.position };
-      },
+      handle: async ({ params, body, context }) =>
+        reply(200, await deps.partners.change(params.id, body, context)),
     }),
   ]);
 };

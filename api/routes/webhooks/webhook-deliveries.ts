@@ -9,7 +9,7 @@ import { deliveriesOf } from '../../../projections/webhooks/webhook-deliveries.t
 import { listName } from '../../http/cursor.ts';
 import type { Route } from '../../http/route.ts';
 import { idParams, instant, timestamp, uuid } from '../../http/schemas.ts';
-import { isoOrNull, listReply, one, pagedList, pageQuery } from '../replies.ts';
+import { isoOrNull, listReply, ok, one, pagedList, pageQuery, shown } from '../replies.ts';
 import { personRoute, tagged } from '../route-kinds.ts';
 import { WEBHOOKS } from './webhooks.ts';
 
@@ -79,14 +79,8 @@ const viewOf = (delivery: ScheduledDelivery): z.output<typeof deliveryView> => (
   next_attempt_at: isoOrNull(delivery.dueAt),
 });
 
-const attemptViewOf = (attempt: PastAttempt): z.output<typeof attemptView> => ({
-  attempt: attempt.attempt,
-  at: iso(attempt.at),
-  status: attempt.status,
-  response_code: attempt.responseCode,
-  ms: attempt.ms,
-  error: attempt.error,
-});
+const attemptViewOf = (attempt: PastAttempt) =>
+  shown(attemptView, { ...attempt, at: iso(attempt.at), response_code: attempt.responseCode });
 
 const queued = z.object({ delivery_id: z.string() });
 
@@ -127,10 +121,9 @@ export const webhookDeliveryRoutes = (deps: Deps): Route[] => {
       description: 'Shows the request to the receiver and its answer for each attempt.',
       handle: async ({ principal: { tenantId }, params: { delivery_id } }) => {
         const { delivery, body, history } = await deps.webhookDeliveries.read(tenantId, delivery_id);
-        await deps.webhooks.find(tenantId, delivery.subscriptionId);
-        const subscription_id = delivery.subscriptionId;
-        const view = { ...viewOf(delivery), subscription_id, body, history: history.map(attemptViewOf) };
-        return { status: 200, body: view };
+        const { subscriptionId: subscription_id } = delivery;
+        await deps.webhooks.find(tenantId, subscription_id);
+        return ok({ ...viewOf(delivery), subscription_id, body, history: history.map(attemptViewOf) });
       },
     }),
 

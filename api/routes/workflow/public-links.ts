@@ -75,13 +75,8 @@ export const publicLinkRoutes = (deps: Deps): Route[] => {
         const wanted = { pageSlug: body.page_slug, expiresIn: body.expires_in };
         const made = await deps.publicLinks.create(tenantId, params.id, wanted, context);
         const { id, token, expiresAt: expires_at, position } = made;
-        return {
-          status: 201,
-          body:
-            token === undefined ? { id, expires_at } : { id, token, url: `${PUBLIC}/${token}`, expires_at },
-          position,
-          secrets: ['token', 'url'],
-        };
+        const shown = { id, token, url: token && `${PUBLIC}/${token}`, expires_at };
+        return { status: 201, body: shown, position, secrets: ['token', 'url'] };
       },
     }),
 
