@@ -5,7 +5,7 @@ import type { Metrics } from '../application/ports/metrics.ts';
 /** How often (ms) the thread's processor time is read. */
 const SAMPLE_MS = 10;
 /** Budget (ms) of one tick of the event loop. */
-export const TICK_BUDGET_MS = 20;
+const TICK_BUDGET_MS = 20;
 /** Code that holds the event loop longer than this (ms) is logged as a warning. */
 const VERY_LONG_MS = 250;
 

@@ -5,13 +5,6 @@ import type { Config } from '../infrastructure/config.ts';
 import type { Core } from './compose/core.ts';
 import type { Platform } from './platform.ts';
 
-/** Sign-ins created at the first start, displayed once. */
-interface DemoSignIns {
-  readonly platformAdmin: { readonly email: string; readonly password: string } | undefined;
-  readonly tenant: string;
-  readonly users: readonly { readonly email: string; readonly password: string; readonly role: string }[];
-}
-
 const password = (): string => randomBytes(12).toString('base64url');
 
 /** Makes the request contexts of a start-up step: each try after the first searches for events of earlier tries. */
@@ -40,8 +33,11 @@ export const ensurePlatformAdmin = async ({ areas, core, wait }: Platform, confi
   );
 };
 
-/** Creates a demo tenant with two people, and a platform admin unless the environment names one. */
-export const createDemo = async ({ areas, core, wait }: Platform, config: Config): Promise<DemoSignIns> => {
+/**
+ * Creates a demo tenant with two people, and a platform admin unless the environment names one.
+ * @returns the sign-ins, to be displayed once
+ */
+export const createDemo = async ({ areas, core, wait }: Platform, config: Config) => {
   const context = startContext(core, 'first-run');
   const platformAdmin =
     config.PLATFORM_ADMIN_EMAIL === undefined
@@ -63,10 +59,7 @@ export const createDemo = async ({ areas, core, wait }: Platform, config: Config
     timezone: 'UTC',
   } as const;
   await wait((tries) => areas.tenancy.tenancy.create(demo, context(tries)));
-  for (const [user, displayName] of [
-    [ada, 'Ada Demo'],
-    [ben, 'Ben Demo'],
-  ] as const) {
+  for (const [user, displayName] of [[ada, 'Ada Demo'] as const, [ben, 'Ben Demo'] as const]) {
     const person = { id: core.ids.next(), displayName, ...user };
     const made = await wait((tries) => areas.identity.identity.createUser(tenant, person, context(tries)));
     // So a sign-in right after the accounts are printed waits until the read model has the user.
@@ -75,7 +68,7 @@ export const createDemo = async ({ areas, core, wait }: Platform, config: Config
   return { platformAdmin, tenant, users: [ada, ben] };
 };
 
-export const describeDemo = (demo: DemoSignIns): string => {
+export const describeDemo = (demo: Awaited<ReturnType<typeof createDemo>>): string => {
   const admin = demo.platformAdmin;
   const line = (label: string, user: { email: string; password: string }): string =>
     `  ${label.padEnd(16)}${user.email.padEnd(24)}${user.password}`;

@@ -2,30 +2,21 @@ import type { PassageSearch } from '../../application/assistant/tenant-indexes.t
 import type { CorpusStore } from '../../application/ports/corpus-store.ts';
 import type { Embedder } from '../../application/ports/embedder.ts';
 import type { Logger } from '../../application/ports/logger.ts';
-import type { OutboundHttp } from '../../application/ports/outbound-http.ts';
-import type { Passwords } from '../../application/ports/passwords.ts';
-import type { SearchSlices } from '../../application/ports/searches.ts';
 import type { Config } from '../../infrastructure/config.ts';
 import { noEmbedder, threadedEmbedder } from '../../infrastructure/embedding/threaded-embedder.ts';
-import { type GuardOptions, guardedHttp } from '../../infrastructure/http/guarded-http.ts';
+import { guardedHttp } from '../../infrastructure/http/guarded-http.ts';
 import { argon2Passwords } from '../../infrastructure/identity/passwords.ts';
 import { loopUtilization } from '../../infrastructure/loop-utilization.ts';
 import { storeSizes } from '../../infrastructure/store-sizes.ts';
-import { openStores, type Stores } from '../../infrastructure/stores.ts';
+import { openStores } from '../../infrastructure/stores.ts';
 import { watchEventLoop } from '../event-loop.ts';
 import { threadedSearch } from '../threads/retrieval.ts';
 
 /** Adapters of stores, networks, threads and the event loop, which the simulation replaces (decision 58). */
 export interface Adapters {
-  /** @param opened opens a store, and retries while its server is unavailable */
-  readonly openStores: (
-    config: Config,
-    logger: Logger,
-    opened: <S>(open: () => Promise<S>) => Promise<S>,
-    timeSlices: SearchSlices,
-  ) => Promise<Stores>;
-  readonly guardedHttp: (options: GuardOptions) => OutboundHttp;
-  readonly passwords: () => Passwords;
+  readonly openStores: typeof openStores;
+  readonly guardedHttp: typeof guardedHttp;
+  readonly passwords: typeof argon2Passwords;
   /** The embedding model, and the search over its vectors. */
   readonly embedding: (
     config: Config,

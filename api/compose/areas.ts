@@ -36,7 +36,7 @@ export const composeAreas = (core: Core, runners: readonly ProjectionRunner[]) =
     operations: composeOperations(core, runners),
     partners,
     billing,
-    invoices: composeInvoices(core, { ...partners, ...billing }),
+    invoices: composeInvoices(core, partners, billing),
     audit,
     extensions: composeExtensions(core, identity),
     messaging: composeMessaging(core),

@@ -55,3 +55,5 @@ export const composeAudit = (core: Core) => {
     closing: () => eventExport.stop(),
   } satisfies Area & Record<string, unknown>;
 };
+
+export type AuditArea = ReturnType<typeof composeAudit>;

@@ -1,19 +1,16 @@
 import { MeteredUsage } from '../../application/billing/metered-usage.ts';
 import { RateCards } from '../../application/billing/rate-cards.ts';
 import { Statements } from '../../application/billing/statements.ts';
-import type { PartnerDirectory } from '../../application/partners/partner-directory.ts';
 import { customerById, customersOf } from '../../projections/billing/customers.ts';
 import { activeOf, daysOf } from '../../projections/billing/metering.ts';
 import { billingRoutes } from '../routes/billing/billing.ts';
 import type { Area } from './area.ts';
 import type { Core } from './core.ts';
 import { invoiceBookIn } from './invoices.ts';
+import type { PartnersArea } from './partners.ts';
 
 /** Partner billing: rate cards, metering, statements and reconciliation. */
-export const composeBilling = (
-  core: Core,
-  { partnerDirectory: partners }: { readonly partnerDirectory: PartnerDirectory },
-) => {
+export const composeBilling = (core: Core, { partnerDirectory: partners }: PartnersArea) => {
   const { events, readModels } = core;
   const invoices = invoiceBookIn(core);
   const metering = readModels.reader('metering');

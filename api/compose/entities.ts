@@ -9,7 +9,6 @@ import { Records } from '../../application/entities/records.ts';
 import { jobStarter, schemaChanger } from '../../application/entities/schema-follower.ts';
 import { type FindBroken, Schemas } from '../../application/entities/schemas.ts';
 import type { PublishedWorkflows } from '../../application/workflow/workflow-uses.ts';
-import type { Workflows } from '../../application/workflow/workflows.ts';
 import { every } from '../../domain/core/projection.ts';
 import { brokenBy } from '../../domain/entities/tightenings.ts';
 import {
@@ -23,6 +22,7 @@ import { noteRoutes } from '../routes/entities/notes.ts';
 import { recordRoutes } from '../routes/entities/records.ts';
 import type { Area } from './area.ts';
 import type { Core } from './core.ts';
+import type { WorkflowArea } from './workflow.ts';
 
 const RECORDS = ['records'];
 
@@ -57,10 +57,7 @@ const findBrokenIn =
   };
 
 /** Schemas, records with their references, and notes. */
-export const composeEntities = (
-  core: Core,
-  { workflows: definitions }: { readonly workflows: Workflows },
-) => {
+export const composeEntities = (core: Core, { workflows: definitions }: WorkflowArea) => {
   const { readModels } = core;
   const workflows: PublishedWorkflows = (tenantId, name) => definitions.published(tenantId, name);
   const writers = new WriterGate();

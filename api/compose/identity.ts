@@ -19,7 +19,6 @@ import { Sso, type SsoSettings } from '../../application/identity/sso.ts';
 import { SsoAccounts } from '../../application/identity/sso-accounts.ts';
 import { SsoTransactions } from '../../application/identity/sso-transactions.ts';
 import { TokenUses } from '../../application/identity/token-uses.ts';
-import type { PartnerAuthentication } from '../../application/partners/partner-authentication.ts';
 import type { Position } from '../../application/ports/event-store.ts';
 import { signingSecrets } from '../../infrastructure/development-secrets.ts';
 import { lazyOpenIdProvider } from '../../infrastructure/identity/lazy-sso-provider.ts';
@@ -35,12 +34,10 @@ import { userRoutes } from '../routes/identity/users.ts';
 import type { Area } from './area.ts';
 import { type Core, keyedHash } from './core.ts';
 import { providerFetch } from './outbound.ts';
+import type { PartnersArea } from './partners.ts';
 
 /** People and credentials: accounts, sign-in, tokens, impersonation, forgetting. */
-export const composeIdentity = (
-  core: Core,
-  { partnerAuthentication }: { readonly partnerAuthentication: PartnerAuthentication },
-) => {
+export const composeIdentity = (core: Core, { partnerAuthentication }: PartnersArea) => {
   const { secrets, clock, config, readModels } = core;
   const answered = (tenantId: string, position: Position): void => readModels.answered(tenantId, position);
   const identity = new Identity(core);
@@ -113,3 +110,5 @@ export const composeIdentity = (
     stop: () => tokenUses.close(),
   } satisfies Area & Record<string, unknown>;
 };
+
+export type IdentityArea = ReturnType<typeof composeIdentity>;

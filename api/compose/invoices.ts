@@ -7,7 +7,6 @@ import { InvoiceIssuing } from '../../application/billing/issuing.ts';
 import type { Statements } from '../../application/billing/statements.ts';
 import { randomUUID } from '../../application/core/runtime/random.ts';
 import { pause, setTimeout } from '../../application/core/runtime/timers.ts';
-import type { PartnerDirectory } from '../../application/partners/partner-directory.ts';
 import type { BillingUpstream } from '../../application/ports/billing-upstream.ts';
 import { every } from '../../domain/core/projection.ts';
 import { partnerScope } from '../../domain/partners/partner.ts';
@@ -22,6 +21,8 @@ import {
 import { invoiceRoutes } from '../routes/billing/invoices.ts';
 import type { Area } from './area.ts';
 import type { Core } from './core.ts';
+import { upstreamHttp } from './outbound.ts';
+import type { PartnersArea } from './partners.ts';
 
 /** Time (ms) that a stop waits for open calls to the upstream. */
 const LAST_CALLS_MS = 2000;
@@ -37,24 +38,20 @@ export const invoiceBookIn = (core: Core): InvoiceBook => {
   };
 };
 
-/** The operator of the platform configures the upstream, so any address is allowed, including loopback. */
 const upstreamOf = ({ adapters, config, logger }: Core): BillingUpstream => {
   const { BILLING_UPSTREAM_URL: url, BILLING_UPSTREAM_TOKEN: token, DATA_DIR } = config;
   if (url === undefined) return recorder({ path: join(DATA_DIR, 'billing') });
   if (url.startsWith('http:')) {
     logger.warn({}, 'BILLING_UPSTREAM_URL: invoices are sent unencrypted over plain http');
   }
-  const http = adapters.guardedHttp({ allowedNetworks: ['0.0.0.0/0', '::/0'], allowHttp: true });
-  return httpUpstream({ url, token, http });
+  return httpUpstream({ url, token, http: upstreamHttp(adapters) });
 };
 
 /** Invoices of partners, and issuing them at the upstream billing system. */
 export const composeInvoices = (
   core: Core,
-  {
-    partnerDirectory,
-    statements,
-  }: { readonly partnerDirectory: PartnerDirectory; readonly statements: Statements },
+  { partnerDirectory }: PartnersArea,
+  { statements }: { readonly statements: Statements },
 ) => {
   const { readModels } = core;
   const log = new InvoiceLog(core);

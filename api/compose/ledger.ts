@@ -1,4 +1,3 @@
-import type { TimeTravel } from '../../application/audit/time-travel.ts';
 import { ChartOfAccounts } from '../../application/ledger/chart-of-accounts.ts';
 import { Entries } from '../../application/ledger/entries.ts';
 import { LedgerJournal } from '../../application/ledger/journal.ts';
@@ -14,10 +13,11 @@ import { ledgerReportRoutes } from '../routes/ledger/ledger-reports.ts';
 import { ledgerRuleRoutes } from '../routes/ledger/ledger-rules.ts';
 import { ReportCache } from '../routes/ledger/report-cache.ts';
 import type { Area } from './area.ts';
+import type { AuditArea } from './audit.ts';
 import type { Core } from './core.ts';
 
 /** The general ledger: chart and lock, entries, posting rules and reports. */
-export const composeLedger = (core: Core, { timeTravel }: { readonly timeTravel: TimeTravel }) => {
+export const composeLedger = (core: Core, { timeTravel }: AuditArea) => {
   const journal = new LedgerJournal(core);
   const chart = new ChartOfAccounts(core);
   const posting = new PostingProcess({ ...core, journal });

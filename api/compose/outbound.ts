@@ -11,37 +11,26 @@ const LOOPBACK = ['127.0.0.0/8', '::1/128'];
 /** Metadata, key sets and tokens are a few KiB. */
 const PROVIDER_LIMITS = { timeoutMs: 10_000, maxResponseBytes: 1024 * 1024 };
 
-type Openings = Pick<
-  Config,
-  | 'WEBHOOK_ALLOWED_NETWORKS'
-  | 'WEBHOOK_ALLOW_HTTP'
-  | 'SSO_ALLOWED_NETWORKS'
-  | 'AUDIT_HEADS_ALLOWED_NETWORKS'
-  | 'NODE_ENV'
->;
-
-/** Calls to identity providers. Outside production, loopback and plain http are allowed. */
-export const providerFetch = (config: Openings): Fetch => {
-  const tryingOut = config.NODE_ENV !== 'production';
-  const http = guardedHttp({
-    allowedNetworks: [...config.SSO_ALLOWED_NETWORKS, ...(tryingOut ? LOOPBACK : [])],
+/** Calls to a service of the operator. Outside production, loopback and plain http are allowed. */
+const serviceHttp = (networks: readonly string[], { NODE_ENV }: Config): OutboundHttp => {
+  const tryingOut = NODE_ENV !== 'production';
+  return guardedHttp({
+    allowedNetworks: [...networks, ...(tryingOut ? LOOPBACK : [])],
     allowHttp: tryingOut,
   });
-  return guardedFetch(http, PROVIDER_LIMITS);
 };
 
-/** Calls to the assistant's language model. The operator of the platform sets its URL: any address is allowed. */
+/** Calls to identity providers. */
+export const providerFetch = (config: Config): Fetch =>
+  guardedFetch(serviceHttp(config.SSO_ALLOWED_NETWORKS, config), PROVIDER_LIMITS);
+
+/** Calls to a URL that the operator of the platform sets: any address is allowed, including loopback. */
 export const upstreamHttp = ({ guardedHttp }: Adapters): OutboundHttp =>
   guardedHttp({ allowedNetworks: ['0.0.0.0/0', '::/0'], allowHttp: true });
 
-/** Calls to the URL in `AUDIT_HEADS`. Outside production, loopback and plain http are allowed. */
-export const auditHeadsHttp = (config: Openings): OutboundHttp => {
-  const tryingOut = config.NODE_ENV !== 'production';
-  return guardedHttp({
-    allowedNetworks: [...config.AUDIT_HEADS_ALLOWED_NETWORKS, ...(tryingOut ? LOOPBACK : [])],
-    allowHttp: tryingOut,
-  });
-};
+/** Calls to the URL in `AUDIT_HEADS`. */
+export const auditHeadsHttp = (config: Config): OutboundHttp =>
+  serviceHttp(config.AUDIT_HEADS_ALLOWED_NETWORKS, config);
 
 const OPENED_NETWORKS = [
   'WEBHOOK_ALLOWED_NETWORKS',
@@ -50,7 +39,7 @@ const OPENED_NETWORKS = [
 ] as const;
 
 /** Logs a warning for each list of networks that outbound calls may reach, and when webhooks may be sent without TLS. */
-export const warnOfOpenings = (config: Openings, logger: Logger): void => {
+export const warnOfOpenings = (config: Config, logger: Logger): void => {
   for (const name of OPENED_NETWORKS) {
     const networks = config[name];
     if (networks.length > 0) logger.warn({ networks }, `${name}: calls to these networks are allowed`);

@@ -48,3 +48,5 @@ export const composePartners = (core: Core) => {
     routes: [...partnerRoutes(deps), ...partnerPortalRoutes(deps)],
   } satisfies Area & Record<string, unknown>;
 };
+
+export type PartnersArea = ReturnType<typeof composePartners>;

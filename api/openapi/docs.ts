@@ -6,6 +6,7 @@ import { timeSlices } from '../../application/core/concurrency/time-slices.ts';
 import { notFound } from '../../domain/core/errors.ts';
 import { sliceOwnerOf } from '../http/checks.ts';
 import { operatorRoute, type Reply, type Route, route } from '../http/route.ts';
+import { policyOfFiles } from '../pages/page.ts';
 
 /**
  * Serves the OpenAPI and AsyncAPI documents and pages to read them, from local files only. The generators of the
@@ -40,18 +41,10 @@ const START = `SwaggerUIBundle({
 });
 `;
 
-const CSP = [
-  "default-src 'none'",
-  "script-src 'self'",
-  "style-src 'self'",
-  "img-src 'self' data:",
-  "connect-src 'self'",
-  "base-uri 'none'",
-  "form-action 'none'",
-  "frame-ancestors 'none'",
-].join('; ');
-
-const HTML = { 'Content-Type': 'text/html; charset=utf-8', 'Content-Security-Policy': CSP };
+const HTML = {
+  'Content-Type': 'text/html; charset=utf-8',
+  'Content-Security-Policy': policyOfFiles(["img-src 'self' data:"]),
+};
 
 /** Files of swagger-ui-dist that are served. */
 const PACKAGED: ReadonlyMap<string, string> = new Map([

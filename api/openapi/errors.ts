@@ -7,8 +7,6 @@ import { errorBody } from '../http/schemas.ts';
 
 /** Defines each error answer once, and the references from operations to these answers. */
 
-type ErrorStatus = 400 | 401 | 402 | 403 | 404 | 409 | 413 | 415 | 422 | 429 | 431 | 500 | 503;
-
 interface ErrorResponse {
   /** Key in `components.responses`. */
   readonly name: string;
@@ -18,7 +16,7 @@ interface ErrorResponse {
 
 const RETRY_AFTER = { 'Retry-After': 'Seconds to wait before the next try.' };
 
-const RESPONSES: Readonly<Record<ErrorStatus, ErrorResponse>> = {
+const RESPONSES = {
   400: { name: 'BadRequest', meaning: 'The request is malformed. `details.issues` names each wrong part.' },
   401: {
     name: 'Unauthorized',
@@ -60,7 +58,9 @@ const RESPONSES: Readonly<Record<ErrorStatus, ErrorResponse>> = {
       'The server is temporarily unavailable. Retry, unless the code is `embedding_model_unavailable`.',
     headers: RETRY_AFTER,
   },
-};
+} as const satisfies Readonly<Record<number, ErrorResponse>>;
+
+type ErrorStatus = keyof typeof RESPONSES;
 
 const isErrorStatus = (status: number): status is ErrorStatus => status in RESPONSES;
 
@@ -79,7 +79,7 @@ export const errorComponents = (
   example: (status: number) => unknown,
 ): Record<string, ZodOpenApiResponseObject> =>
   Object.fromEntries(
-    Object.entries(RESPONSES).map(([key, { name, meaning, headers = {} }]) => {
+    Object.entries<ErrorResponse>(RESPONSES).map(([key, { name, meaning, headers = {} }]) => {
       const status = Number(key);
       const codes =
         status === 431 ? ['payload_too_large'] : ERROR_CODES.filter((code) => STATUS_OF[code] === status);

@@ -5,35 +5,21 @@ import { isKeyed } from '../http/route-errors.ts';
 
 /** Parameters of an operation: those of its path and query, and the headers that operations of its kind read. */
 
-const KEY = {
-  in: 'header',
-  name: 'Idempotency-Key',
-  required: false,
-  description:
-    'For 24 hours, a repeated request with the same key gets the same answer and has no second effect.',
-  schema: {
-    type: 'string',
-    minLength: 1,
-    maxLength: 255,
-    pattern: '^[\\x21-\\x7e]([\\x20-\\x7e]*[\\x21-\\x7e])?$',
-  },
-} as const;
+export const header = (name: string, description: string, required: boolean, rules: object = {}) =>
+  ({ in: 'header', name, required, description, schema: { type: 'string', ...rules } }) as const;
 
-const IF_MATCH = {
-  in: 'header',
-  name: 'If-Match',
-  required: false,
-  description: 'An `ETag`: 409 `conflict` when there is a later version.',
-  schema: { type: 'string' },
-} as const;
-
-const MIN_POSITION = {
-  in: 'header',
-  name: 'X-Min-Position',
-  required: false,
-  description: 'An `X-Event-Position`; the answer includes this write and all earlier ones.',
-  schema: { type: 'string' },
-} as const;
+const KEY = header(
+  'Idempotency-Key',
+  'For 24 hours, a repeated request with the same key gets the same answer and has no second effect.',
+  false,
+  { minLength: 1, maxLength: 255, pattern: '^[\\x21-\\x7e]([\\x20-\\x7e]*[\\x21-\\x7e])?$' },
+);
+const IF_MATCH = header('If-Match', 'An `ETag`: 409 `conflict` when there is a later version.', false);
+const MIN_POSITION = header(
+  'X-Min-Position',
+  'An `X-Event-Position`; the answer includes this write and all earlier ones.',
+  false,
+);
 
 export const headersOf = (route: Route) => [
   ...(isKeyed(route) ? [KEY] : []),

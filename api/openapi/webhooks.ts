@@ -1,6 +1,7 @@
 import type { ZodOpenApiPathsObject } from 'zod-openapi';
 import { DELIVERY_HEADERS, WEBHOOK_SCHEMAS } from './event-schemas.ts';
 import type { Examples } from './examples.ts';
+import { header } from './parameters.ts';
 
 /** The section `webhooks` of the document: what a subscribed URL receives. */
 
@@ -9,13 +10,9 @@ const DESCRIPTION =
   'over the raw body, and remember the `id`s that you have handled. Any 2xx within 10 seconds is success; ' +
   'otherwise the same bytes are sent again after 1, 5, 30 and 120 minutes.';
 
-const headers = Object.entries(DELIVERY_HEADERS).map(([name, description]) => ({
-  in: 'header' as const,
-  name,
-  required: true,
-  description,
-  schema: { type: 'string' as const },
-}));
+const headers = Object.entries(DELIVERY_HEADERS).map(([name, description]) =>
+  header(name, description, true),
+);
 
 export const webhookItems = (events: Examples['events']): ZodOpenApiPathsObject =>
   Object.fromEntries(

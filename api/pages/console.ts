@@ -4,23 +4,16 @@ import Negotiator from 'negotiator';
 import { z } from 'zod';
 import { DomainError, notFound } from '../../domain/core/errors.ts';
 import { operatorRoute, type Reply, type Route, type RouteRequest, route } from '../http/route.ts';
+import { policyOfFiles } from './page.ts';
 
 /** Serves the Console (decision 61): the files of `console/dist`, and its page at `/console` and five levels below. */
 
 const DIST = join(import.meta.dirname, '../../console/dist');
 
-const CSP = [
-  "default-src 'none'",
-  "script-src 'self'",
-  "style-src 'self'",
-  "img-src 'self' data: blob:",
-  "font-src 'self'",
-  "connect-src 'self'",
-  "base-uri 'none'",
-  "form-action 'none'",
-  "frame-ancestors 'none'",
+const CSP = policyOfFiles(
+  ["img-src 'self' data: blob:", "font-src 'self'"],
   "require-trusted-types-for 'script'",
-].join('; ');
+);
 
 const PAGE_HEADERS = {
   'Content-Type': 'text/html; charset=utf-8',
@@ -93,11 +86,7 @@ const DEEP = ['a', 'a/:b', 'a/:b/:c', 'a/:b/:c/:d', 'a/:b/:c/:d/:e'].map((path) 
 
 /** @param folder of the build; default: `console/dist` */
 export const consoleRoutes = (folder = DIST): readonly Route[] => {
-  const own = {
-    ...operatorRoute,
-    openQuery: true,
-    responses: { 200: null },
-  } as const;
+  const own = { ...operatorRoute, openQuery: true, responses: { 200: null } } as const;
   return [
     route({
       ...own,

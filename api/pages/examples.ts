@@ -3,22 +3,13 @@ import { join } from 'node:path';
 import { z } from 'zod';
 import { notFound } from '../../domain/core/errors.ts';
 import { operatorRoute, type Reply, type Route, route } from '../http/route.ts';
+import { policyOfFiles } from './page.ts';
 
 /** Serves the example chat of `client/example` in development. It is not in the OpenAPI document. */
 
 const FOLDER = join(import.meta.dirname, '../../client/example');
 
-const CSP = [
-  "default-src 'none'",
-  "script-src 'self'",
-  "style-src 'self'",
-  'img-src data:',
-  "connect-src 'self'",
-  "base-uri 'none'",
-  "form-action 'none'",
-  "frame-ancestors 'none'",
-  "require-trusted-types-for 'script'",
-].join('; ');
+const CSP = policyOfFiles(['img-src data:'], "require-trusted-types-for 'script'");
 
 const typed = (type: string, body: string): Reply => ({
   status: 200,

@@ -36,6 +36,23 @@ a{color:#1d4ed8}
 .summary a{color:#a8071a;font-weight:600}
 `;
 
+/**
+ * The policy of a page whose scripts and styles are files of this server.
+ * @param others sources of its other parts
+ */
+export const policyOfFiles = (others: readonly string[], ...more: readonly string[]): string =>
+  [
+    "default-src 'none'",
+    "script-src 'self'",
+    "style-src 'self'",
+    ...others,
+    "connect-src 'self'",
+    "base-uri 'none'",
+    "form-action 'none'",
+    "frame-ancestors 'none'",
+    ...more,
+  ].join('; ');
+
 const policyOf = (style: string): string =>
   [
     "default-src 'none'",
