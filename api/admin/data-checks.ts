@@ -53,17 +53,6 @@ export const existingData = (...uses: readonly RequiredSecret[]): Config => {
   return config;
 };
 
-const withScratch = async <T>(config: Config, work: (scratch: Scratch) => Promise<T>): Promise<T> => {
-  const scratch = await takeScratch(join(config.DATA_DIR, 'scratch'));
-  if (scratch === undefined)
-    throw new Refusal('Another comparison is running on this data folder. Wait until it has ended.');
-  try {
-    return await work(scratch);
-  } finally {
-    await scratch.remove();
-  }
-};
-
 const TRIES = 3;
 
 /** Compares one read model. When a rebuild replaces its generation meanwhile, compares the new generation. */
@@ -113,8 +102,11 @@ const compareAll = async (
   config: Config,
   chosen: readonly Projection[],
   stores: { readonly events: EventStore; readonly live: ReadStore },
-): Promise<number> =>
-  withScratch(config, async (scratch) => {
+): Promise<number> => {
+  const scratch = await takeScratch(join(config.DATA_DIR, 'scratch'));
+  if (scratch === undefined)
+    throw new Refusal('Another comparison is running on this data folder. Wait until it has ended.');
+  try {
     let differences = 0;
     for (const projection of chosen) {
       const compared = await compareOne(projection, scratch, stores).catch((error: unknown) => {
@@ -134,7 +126,10 @@ const compareAll = async (
       );
     }
     return differences;
-  });
+  } finally {
+    await scratch.remove();
+  }
+};
 
 export const compareReadModels: AdminCommand = {
   name: 'compare-read-models',

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { SharedTakes } from '../http/rate-limits.ts';
-import { type FromProcess, type Takes, toProcess } from './messages.ts';
+import { type FromProcess, Questions, type Takes, toProcess } from './messages.ts';
 
 /** Environment variable in which the supervisor passes a process its {@link ProcessIdentity}, as JSON. */
 export const MEMBER = 'CLUSTER_MEMBER';
@@ -25,8 +25,7 @@ const MOST_TAKES = 5000;
 export class Member implements SharedTakes {
   readonly identity: ProcessIdentity;
   readonly #send: (message: FromProcess) => void;
-  readonly #scrapes = new Map<number, (text: string | undefined) => void>();
-  #lastScrape = 0;
+  readonly #scrapes = new Questions<string>();
   #taken = new Map<string, [bucket: string, caller: string, tokens: number]>();
   #reporting: NodeJS.Timeout | undefined;
   #onTaken: (bucket: string, caller: string, tokens: number) => void = () => undefined;
@@ -52,7 +51,7 @@ export class Member implements SharedTakes {
         );
         return;
       case 'metrics':
-        this.#scrapes.get(message.id)?.(message.text);
+        this.#scrapes.answer(message.id, message.text);
         return;
       case 'taken':
         for (const [bucket, caller, tokens] of message.takes) this.#onTaken(bucket, caller, tokens);
@@ -68,16 +67,8 @@ export class Member implements SharedTakes {
   }
 
   /** The metrics of all processes; undefined when the supervisor does not answer in time. */
-  async scrape(): Promise<string | undefined> {
-    this.#lastScrape += 1;
-    const id = this.#lastScrape;
-    const { promise, resolve } = Promise.withResolvers<string | undefined>();
-    this.#scrapes.set(id, resolve);
-    using _timer = setTimeout(resolve, SCRAPE_MS, undefined);
-    this.#send({ kind: 'scrape', id });
-    const text = await promise;
-    this.#scrapes.delete(id);
-    return text;
+  scrape(): Promise<string | undefined> {
+    return this.#scrapes.ask(SCRAPE_MS, (id) => this.#send({ kind: 'scrape', id }));
   }
 
   took(bucket: string, caller: string): void {

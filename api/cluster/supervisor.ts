@@ -6,7 +6,7 @@ import type { Logger } from '../../application/ports/logger.ts';
 import type { Config } from '../../infrastructure/config.ts';
 import { freePort } from '../http/listening.ts';
 import { MEMBER, type ProcessIdentity } from './member.ts';
-import { type FromProcess, fromProcess, type ToProcess } from './messages.ts';
+import { type FromProcess, fromProcess, Questions, type ToProcess } from './messages.ts';
 
 const MAIN = fileURLToPath(new URL('../main.ts', import.meta.url));
 /** A process that ran longer than this (ms) is restarted at once; otherwise, with exponential backoff. */
@@ -48,9 +48,7 @@ export class Supervisor {
   readonly #variables: Readonly<Record<string, string | undefined>>;
   readonly #fork: Fork;
   readonly #slots: readonly Slot[];
-  /** Callbacks of open requests for a process's metrics, by request id. */
-  readonly #asked = new Map<number, (metrics: Snapshot) => void>();
-  #lastId = 0;
+  readonly #asked = new Questions<Snapshot>();
   #port = 0;
   #hasListened = false;
   #stopping = false;
@@ -189,7 +187,7 @@ export class Supervisor {
         return;
       }
       case 'snapshot':
-        this.#asked.get(message.id)?.(message.metrics);
+        this.#asked.answer(message.id, message.metrics);
         return;
       case 'taken':
         for (const { child } of this.#running)
@@ -202,21 +200,11 @@ export class Supervisor {
 
   async #metrics(): Promise<string> {
     const children = this.#running.flatMap(({ child }) => child ?? []);
-    const all = await Promise.all(children.map((child) => this.#metricsOf(child)));
+    // Leaves out a process that does not report in time.
+    const all = await Promise.all(
+      children.map((child) => this.#asked.ask(COLLECT_MS, (id) => send(child, { kind: 'collect', id }))),
+    );
     return AggregatorRegistry.aggregate(all.filter((metrics) => metrics !== undefined)).metrics();
-  }
-
-  /** Undefined for a process that does not report in time. */
-  async #metricsOf(child: ChildProcess): Promise<Snapshot | undefined> {
-    this.#lastId += 1;
-    const id = this.#lastId;
-    const { promise, resolve } = Promise.withResolvers<Snapshot | undefined>();
-    this.#asked.set(id, resolve);
-    using _timer = setTimeout(resolve, COLLECT_MS, undefined);
-    send(child, { kind: 'collect', id });
-    const metrics = await promise;
-    this.#asked.delete(id);
-    return metrics;
   }
 }
 

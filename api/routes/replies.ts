@@ -70,11 +70,11 @@ export const written =
 export const gone = (position: Position | undefined): Reply => ({ status: 204, position });
 
 /** The members of a document that its view has, in the view's order. */
-export const shown = <V extends z.ZodObject>(
-  { shape }: V,
-  document: z.output<V>,
-): Readonly<Record<string, unknown>> =>
-  Object.fromEntries(Object.keys(shape).map((key) => [key, document[key as keyof typeof document]]));
+export const shown = <V extends z.ZodObject>({ shape }: V, document: z.output<V>) => {
+  const members: Record<string, unknown> = {};
+  for (const name in shape) members[name] = document[name];
+  return members;
+};
 
 export const isoOrNull = (ms: number | null | undefined): string | null =>
   ms === null || ms === undefined ? null : iso(ms);

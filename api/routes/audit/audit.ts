@@ -11,7 +11,7 @@ import { NDJSON, wantsNdjson } from '../../http/ndjson.ts';
 import type { Route } from '../../http/route.ts';
 import { instant, limit, position, timestamp } from '../../http/schemas.ts';
 import { Pieces } from '../../http/stream.ts';
-import { download, list, ok, pageQuery } from '../replies.ts';
+import { download, list, ok, one, pageQuery, shown } from '../replies.ts';
 import { adminRoute, tagged } from '../route-kinds.ts';
 
 interface Deps {
@@ -87,16 +87,13 @@ const eventQuery = z.object({
   limit: limit(),
 });
 
-const viewOf = ({ stored, data, metadata }: OpenedEvent) => ({
-  position: stored.position,
-  stream: stored.stream,
-  revision: stored.revision,
-  id: stored.id,
-  type: stored.type,
-  data,
-  metadata,
-  sealed: { data: stored.data, metadata: stored.metadata },
-});
+const viewOf = ({ stored, data, metadata }: OpenedEvent) =>
+  shown(auditedEvent, {
+    ...stored,
+    data,
+    metadata,
+    sealed: { data: stored.data, metadata: stored.metadata },
+  });
 
 /**
  * The activity log, past states of streams, and the export of events, for admins and auditors (decisions, section 11;
@@ -123,19 +120,17 @@ export const auditRoutes = (deps: Deps): Route[] =>
     }),
 
     adminRoute({
-      method: 'get',
+      ...one('get', pastState, z.object({ stream: z.string().max(1000) })),
       path: '/api/v1/tenant/audit/streams/:stream/state',
       operationId: 'readStreamState',
       summary: 'The past state of a stream at a position or an instant; the current state by default',
       description:
         'Folds the stream up to `at`, a position or an instant, and shows the state of the aggregate then.',
-      params: z.object({ stream: z.string().max(1000) }),
       query: z.object({
         at: z.string().max(200).optional().meta({
           description: 'A position, or an instant (RFC 3339). Events at exactly that instant are included.',
         }),
       }),
-      responses: { 200: pastState },
       handle: async ({ principal, params, query }) =>
         ok(
           await deps.timeTravel.stateAt(

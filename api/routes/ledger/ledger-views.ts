@@ -18,6 +18,7 @@ import { CURRENCY, isCurrency, MAX_MONEY } from '../../../domain/ledger/money.ts
 import type { AccountDoc } from '../../../projections/ledger/ledger.ts';
 import { draftDoc, type EntryDoc } from '../../../projections/ledger/ledger-entries.ts';
 import { filledText, text, timestamp, uuid } from '../../http/schemas.ts';
+import { shown } from '../replies.ts';
 import { tagged } from '../route-kinds.ts';
 
 /** Shapes of the ledger's requests and answers (decisions, section 9). */
@@ -105,15 +106,12 @@ export const accountChange = accountBody.partial();
 
 export const viewOfAccountDoc = ({ id: _id, code_key: _key, ...account }: AccountDoc) => account;
 
-export const viewOfAccount = (account: Account) => ({
-  code: account.code,
-  name: account.name,
-  type: account.type,
-  ...(account.category === undefined ? {} : { category: account.category }),
-  active: account.active,
-  created_at: iso(account.openedAt),
-  updated_at: iso(account.changedAt),
-});
+export const viewOfAccount = (account: Account) =>
+  shown(accountView, {
+    ...account,
+    created_at: iso(account.openedAt),
+    updated_at: iso(account.changedAt),
+  });
 
 // Entries
 

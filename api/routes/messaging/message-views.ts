@@ -7,7 +7,7 @@ import { iso } from '../../../domain/core/projection.ts';
 import { storedMentions, toBody } from '../../../domain/messaging/mentions.ts';
 import type { ConversationDoc, MessageDoc } from '../../../projections/messaging/conversations.ts';
 import { timestamp } from '../../http/schemas.ts';
-import { isoOrNull } from '../replies.ts';
+import { isoOrNull, shown } from '../replies.ts';
 
 interface Deps {
   readonly directory: Directory;
@@ -51,25 +51,24 @@ export const messageViews = (deps: Deps) => {
     return deps.directory.names(tenantId, ids);
   };
 
-  const conversation = (doc: ConversationDoc, nameOf: (id: string) => string) => ({
-    id: doc.id,
-    dm_key: doc.dm_key,
-    participants: doc.participants.map(({ user_id, last_read_at }) => ({
-      user_id,
-      display_name: nameOf(user_id),
-      last_read_at,
-    })),
-    created_at: doc.created_at,
-  });
+  const conversation = (doc: ConversationDoc, nameOf: (id: string) => string) =>
+    shown(conversationView, {
+      ...doc,
+      participants: doc.participants.map(({ user_id, last_read_at }) => ({
+        user_id,
+        display_name: nameOf(user_id),
+        last_read_at,
+      })),
+    });
 
   /** The answer to a write: the text with present names of mentions; no body for a deleted message. */
   const sent = async (tenantId: string, message: MessageState) => {
     const stored = message.body;
-    const nameOf = await deps.directory.names(tenantId, stored === undefined ? [] : storedMentions(stored));
+    const nameOf = await deps.directory.names(tenantId, storedMentions(stored ?? ''));
     return {
       id: message.messageId,
       sender_user_id: message.senderId,
-      ...(stored === undefined ? {} : { body: toBody(stored, nameOf) }),
+      body: stored === undefined ? undefined : toBody(stored, nameOf),
       created_at: iso(message.sentAt),
       edited_at: isoOrNull(message.editedAt),
       deleted_at: isoOrNull(message.deletedAt),
@@ -91,14 +90,9 @@ export const messageViews = (deps: Deps) => {
     const nameOf = await deps.directory.names(tenantId, mentioned);
     return docs.map((doc, index) => {
       const stored = bodies[index];
-      return {
-        id: doc.id,
-        sender_user_id: doc.sender_user_id,
-        ...(stored === undefined ? {} : { body: toBody(stored, nameOf) }),
-        created_at: doc.created_at,
-        edited_at: doc.edited_at ?? null,
-        deleted_at: doc.deleted_at ?? null,
-      };
+      const body = stored === undefined ? undefined : toBody(stored, nameOf);
+      const { edited_at = null, deleted_at = null } = doc;
+      return shown(messageView, { ...doc, body, edited_at, deleted_at });
     });
   };
 

@@ -12,7 +12,7 @@ import {
 } from '../../../projections/notifications/notifications.ts';
 import type { Route } from '../../http/route.ts';
 import { timestamp } from '../../http/schemas.ts';
-import { list, listReply, ok, pageQuery } from '../replies.ts';
+import { list, listReply, ok, pageQuery, shown } from '../replies.ts';
 import { personRoute, tagged } from '../route-kinds.ts';
 
 interface Deps {
@@ -56,18 +56,14 @@ export const notificationRoutes = (deps: Deps): Route[] => {
       tenantId,
       docs.map((doc) => doc.actor_user_id),
     );
-    return docs.map((doc, index) => ({
-      id: doc.id,
-      kind: doc.kind,
-      // The author of a note may be an API token, which has no e-mail.
-      actor_email: emailOf(doc.actor_user_id) ?? '',
-      subject_kind: doc.subject_kind,
-      subject_id: doc.subject_id,
-      note_id: doc.note_id,
-      snippet: toSnippet(snippets[index] ?? '', nameOf),
-      read_at: doc.read_at,
-      created_at: doc.created_at,
-    }));
+    return docs.map((doc, index) =>
+      shown(notificationView, {
+        ...doc,
+        // The author of a note may be an API token, which has no e-mail.
+        actor_email: emailOf(doc.actor_user_id) ?? '',
+        snippet: toSnippet(snippets[index] ?? '', nameOf),
+      }),
+    );
   };
 
   return tagged('Notifications', [
