@@ -67,7 +67,7 @@ const answererIn = ({ adapters, config, logger }: Core) => {
 };
 
 /** The assistant and its corpus. */
-export const composeAssistant = (core: Core) => {
+export const composeAssistant = (core: Core): Area => {
   const { config, directory, logger, stores } = core;
   const { embedder, search } = core.adapters.embedding(config, logger, stores.corpus);
   const store = stores.corpus;
@@ -97,11 +97,9 @@ export const composeAssistant = (core: Core) => {
     answerer: answererIn(core),
   });
   return {
-    assistant,
-    backfills,
     routes: assistantRoutes({ assistant, backfills }),
     subscribers: [retrievalIndexer({ corpus, sources, directory, completion })],
     // Closing the embedder also ends calls that wait for a vector.
     stop: () => Promise.all([embedder.close(), search.close(), backfills.stop(), completion.stop()]),
-  } satisfies Area & Record<string, unknown>;
+  };
 };

@@ -40,7 +40,7 @@ export const composeBulk = (
   core: Core,
   { schemas, records, deletions, writers }: EntitiesArea,
   { jobs }: WorkflowArea,
-) => {
+): Area => {
   const { clock, logger, readModels, stores } = core;
   const deps = { ...core, schemas, records, deletions, writers, jobs, referrers: referrersIn(core) };
   const runner = new BulkRunner({
@@ -59,9 +59,8 @@ export const composeBulk = (
   const sessions = readModels.reader('bulk');
   const running = () => ofEachTenant(runningSessions(sessions));
   return {
-    bulk,
     routes: bulkRoutes({ ...deps, bulk, takePreviewRows: previewLimit(clock) }),
     background: (_lease, signal) => runBulkWorker({ runner, running, logger }, signal),
     stop: () => runner.stop(),
-  } satisfies Area & Record<string, unknown>;
+  };
 };

@@ -5,8 +5,7 @@ import type { Core } from './core.ts';
 import type { IdentityArea } from './identity.ts';
 
 /** Extensions and their tokens. */
-export const composeExtensions = (core: Core, { tenantTokens }: IdentityArea) => {
+export const composeExtensions = (core: Core, { tenantTokens }: IdentityArea): Area => {
   const extensions = new Extensions({ ...core, tokens: tenantTokens });
-  return { extensions, routes: extensionRoutes({ ...core, extensions }) } satisfies Area &
-    Record<string, unknown>;
+  return { routes: extensionRoutes({ ...core, extensions }) };
 };

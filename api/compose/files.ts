@@ -9,7 +9,7 @@ import {
 } from '../../application/files/file-removers.ts';
 import { Files } from '../../application/files/files.ts';
 import type { EventStore, Position } from '../../application/ports/event-store.ts';
-import { DomainError } from '../../domain/core/errors.ts';
+import { isRefusal } from '../../domain/core/errors.ts';
 import { type DocumentReader, every } from '../../domain/core/projection.ts';
 import { FileUploaded, fileStream } from '../../domain/files/file.ts';
 import { filesOf } from '../../projections/files/files.ts';
@@ -18,15 +18,14 @@ import type { Area } from './area.ts';
 import type { Core } from './core.ts';
 
 /** Files attached to records. */
-export const composeFiles = (core: Core) => {
+export const composeFiles = (core: Core): Area => {
   const deps = { ...core, blobs: core.stores.blobs };
   const files = new Files(deps);
   return {
-    files,
-    routes: fileRoutes({ ...core, files }),
+    routes: fileRoutes({ ...deps, files }),
     subscribers: [blobRemover(deps), recordFilesRemover({ ...core, filesOfRecord: filesOfRecord(core) })],
     background: (_lease, signal) => runBlobSweeps(deps, signal),
-  } satisfies Area & Record<string, unknown>;
+  };
 };
 
 interface Sources {
@@ -45,9 +44,8 @@ export const filesOfRecord = (core: Sources): FilesOfRecord => {
     try {
       await readModels.waitFor(tenantId, ['files'], position);
     } catch (error) {
-      if (error instanceof DomainError && error.code === 'read_model_behind')
-        return inLog(core, tenantId, recordId, position);
-      throw error;
+      if (!isRefusal(error, 'read_model_behind')) throw error;
+      return inLog(core, tenantId, recordId, position);
     }
     return Array.fromAsync(
       every((page) => filesOf(reader, tenantId, recordId, page)),

@@ -8,13 +8,12 @@ import type { Core } from './core.ts';
 import type { EntitiesArea } from './entities.ts';
 
 /** Forms and their public submissions. */
-export const composeForms = (core: Core, { schemas, records }: EntitiesArea) => {
+export const composeForms = (core: Core, { schemas, records }: EntitiesArea): Area => {
   const forms = new Forms({ ...core, schemas, slugs: new FormSlugs(core) });
   const formSubmissions = new FormSubmissions({ ...core, records });
   const deps = { ...core, forms, formSubmissions };
   return {
-    forms,
     routes: [...formRoutes(deps), ...publicFormRoutes(deps)],
     subscribers: [formSubmitter({ submissions: formSubmissions })],
-  } satisfies Area & Record<string, unknown>;
+  };
 };

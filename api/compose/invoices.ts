@@ -52,7 +52,7 @@ export const composeInvoices = (
   core: Core,
   { partnerDirectory }: PartnersArea,
   { statements }: { readonly statements: Statements },
-) => {
+): Area => {
   const { readModels } = core;
   const log = new InvoiceLog(core);
   const reader = readModels.reader(invoicesProjection.name);
@@ -82,7 +82,6 @@ export const composeInvoices = (
     wrote: (position) => readModels.answered(undefined, position),
   });
   return {
-    invoices,
     routes: invoiceRoutes({ ...core, invoices }),
     background: (lease, signal) =>
       runIssueWorker(
@@ -94,7 +93,7 @@ export const composeInvoices = (
     closing: () => {
       setTimeout(() => invoices.stop(), LAST_CALLS_MS).unref();
     },
-  } satisfies Area & Record<string, unknown>;
+  };
 };
 
 /** Invoices without an answer of the upstream. */

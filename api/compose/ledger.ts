@@ -29,7 +29,6 @@ export const composeLedger = (core: Core, { timeTravel }: AuditArea) => {
   const deps = { ...core, journal, chart, entries, posting, postingRules, timeTravel, reports };
   return {
     chart,
-    entries,
     posting,
     routes: [
       ...ledgerAccountRoutes(deps),

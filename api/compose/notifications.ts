@@ -4,10 +4,7 @@ import type { Area } from './area.ts';
 import type { Core } from './core.ts';
 
 /** A person's notifications. */
-export const composeNotifications = (core: Core) => {
+export const composeNotifications = (core: Core): Area => {
   const notifications = new Notifications({ ...core, end: () => core.events.end() });
-  return {
-    notifications,
-    routes: notificationRoutes({ ...core, notifications }),
-  } satisfies Area & Record<string, unknown>;
+  return { routes: notificationRoutes({ ...core, notifications }) };
 };

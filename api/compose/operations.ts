@@ -8,7 +8,7 @@ import type { Area } from './area.ts';
 import type { Core } from './core.ts';
 
 /** Routes by which platform admins see, retry and rebuild read models, and the sampled metrics. */
-export const composeOperations = (core: Core, runners: readonly ProjectionRunner[]) => {
+export const composeOperations = (core: Core, runners: readonly ProjectionRunner[]): Area => {
   const { adapters, config, readModels } = core;
   const operations = new Operations({ ...core, runners });
   const openWork = readModels.reader('open_work');
@@ -24,8 +24,7 @@ export const composeOperations = (core: Core, runners: readonly ProjectionRunner
     },
   });
   return {
-    operations,
     routes: projectionRoutes({ operations }),
     background: (lease, signal) => sampler.run(lease, signal),
-  } satisfies Area & Record<string, unknown>;
+  };
 };

@@ -44,7 +44,6 @@ export const composePartners = (core: Core) => {
     partners,
     partnerDirectory: directory,
     partnerAuthentication,
-    billingProfiles,
     routes: [...partnerRoutes(deps), ...partnerPortalRoutes(deps)],
   } satisfies Area & Record<string, unknown>;
 };

@@ -90,18 +90,15 @@ const asset = async (name: string): Promise<Reply> => {
 
 /** @param routes described in the document, in addition to the routes that this function returns */
 export const docsRoutes = (routes: readonly Route[]): readonly Route[] => {
-  let text: Buffer | undefined;
   let making: Promise<Buffer> | undefined;
   const made = async (): Promise<Buffer> => {
     const { openApiDocument } = await import('./document.ts');
     const whole = await openApiDocument([...routes, ...own]);
     await timeSlices.of(sliceOwnerOf(undefined), 'openApiDocument').next();
-    text = Buffer.from(JSON.stringify(whole));
-    return text;
+    return Buffer.from(JSON.stringify(whole));
   };
   /** The bytes of the document, which the first request builds. */
   const document = async (): Promise<Buffer> => {
-    if (text !== undefined) return text;
     making ??= made();
     const bytes = await making;
     // Otherwise all requests that waited for the document would be answered in one tick.

@@ -25,18 +25,14 @@ const HEADERS = {
   },
 };
 
-type Json = { [key: string]: unknown };
-const isJson = (value: unknown): value is Json =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
-
 const ANONYMOUS = /^#\/components\/schemas\/(__schema\d+)$/;
 /** Members of the generator's union for any JSON value: JSON's six kinds of value. */
 const KINDS = 6;
 
 const replaced = (value: unknown): unknown => {
   if (Array.isArray(value)) return value.map(replaced);
-  if (!isJson(value)) return value;
-  if (typeof value.$ref === 'string' && ANONYMOUS.test(value.$ref)) {
+  if (typeof value !== 'object' || value === null) return value;
+  if ('$ref' in value && typeof value.$ref === 'string' && ANONYMOUS.test(value.$ref)) {
     const { $ref: _any, ...rest } = value;
     return rest;
   }
@@ -47,16 +43,14 @@ const replaced = (value: unknown): unknown => {
  * Replaces the generator's recursive schema for any JSON value by `{}`.
  * @throws for another recursive schema without a name
  */
-const withoutRecursion = <D extends object>(document: D): D => {
-  const components = isJson(document) && isJson(document.components) ? document.components : {};
-  const schemas = isJson(components.schemas) ? components.schemas : {};
-  const kept = Object.entries(schemas).filter(([name, schema]) => {
+const withoutRecursion = ({ components, ...document }: OpenApiDocument): OpenApiDocument => {
+  const kept = Object.entries(components?.schemas ?? {}).filter(([name, schema]) => {
     if (!name.startsWith('__schema')) return true;
-    if (isJson(schema) && Array.isArray(schema.anyOf) && schema.anyOf.length === KINDS) return false;
+    if (typeof schema === 'object' && 'anyOf' in schema && schema.anyOf?.length === KINDS) return false;
     throw new Error(`a recursive schema has no name: ${JSON.stringify(schema).slice(0, 200)}`);
   });
   const plain = { ...document, components: { ...components, schemas: Object.fromEntries(kept) } };
-  return replaced(plain) as D;
+  return replaced(plain) as OpenApiDocument;
 };
 
 type Parts = Pick<Parameters<typeof createDocument>[0], 'tags' | 'paths' | 'webhooks' | 'components'>;

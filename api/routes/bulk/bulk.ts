@@ -4,7 +4,6 @@ import type { BulkRequest, BulkSessions, CurrentSession } from '../../../applica
 import { timeSlices } from '../../../application/core/concurrency/time-slices.ts';
 import type { ReadModels } from '../../../application/core/projections/read-models.ts';
 import type { Schemas } from '../../../application/entities/schemas.ts';
-import type { Ids } from '../../../application/ports/clock.ts';
 import type { Position } from '../../../application/ports/event-store.ts';
 import { sessionIn } from '../../../domain/bulk/session.ts';
 import type { OpParams, RowError } from '../../../domain/bulk/session-events.ts';
@@ -25,7 +24,6 @@ import { checkedIds, MAX_GIVEN_IDS, rowIds } from './row-ids.ts';
 
 interface Deps {
   readonly bulk: BulkSessions;
-  readonly ids: Ids;
   readonly readModels: ReadModels;
   readonly schemas: Schemas;
   readonly takePreviewRows: TakePreviewRows;

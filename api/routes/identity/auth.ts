@@ -5,7 +5,7 @@ import {
 } from '../../../application/identity/authentication-claims.ts';
 import type { Login, Session } from '../../../application/identity/login.ts';
 import type { Route } from '../../http/route.ts';
-import { ok } from '../replies.ts';
+import { ok, shown } from '../replies.ts';
 import { bothPaths, publicRoute, tagged } from '../route-kinds.ts';
 
 interface Deps {
@@ -27,17 +27,11 @@ export const signedInAnswer = z.object({
   }),
 });
 
-export const signedIn = ({ token, user, tenantId }: Session): z.output<typeof signedInAnswer> => ({
+export const signedIn = ({ token, user, tenantId }: Session) => ({
   token,
   token_type: 'Bearer',
   expires_in: TENANT_TOKEN_SECONDS,
-  user: {
-    id: user.id,
-    email: user.email,
-    display_name: user.display_name,
-    role: user.role,
-    tenant_id: tenantId,
-  },
+  user: shown(signedInAnswer.shape.user, { ...user, tenant_id: tenantId }),
 });
 
 /** Sign-in (specification, Credential endpoints; decisions, section 3). Served with and without `/api/v1`. */

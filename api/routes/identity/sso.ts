@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { parseCookie, stringifySetCookie } from 'cookie';
 import { z } from 'zod';
 import { TENANT_TOKEN_SECONDS } from '../../../application/identity/authentication-claims.ts';
-import type { Sso, SsoSession, SsoSettings } from '../../../application/identity/sso.ts';
+import type { Sso, SsoSettings } from '../../../application/identity/sso.ts';
 import { TRANSACTION_MS } from '../../../application/identity/sso-transactions.ts';
 import { DomainError } from '../../../domain/core/errors.ts';
 import { isTenantId } from '../../../domain/tenancy/tenant.ts';
@@ -66,15 +66,8 @@ const withToken = (returnTo: string, token: string): string => {
 };
 
 /** Single sign-on for browsers (decisions, section 3). Served with and without `/api/v1`. */
-export const ssoRoutes = (deps: Deps): Route[] => {
-  const answer = (session: SsoSession, cleared: string) => {
-    const { returnTo, token, position } = session;
-    const headers = { ...PRIVATE, 'Set-Cookie': cleared };
-    if (returnTo === undefined) return { status: 200, headers, body: signedIn(session), position };
-    return { status: 302, headers: { ...headers, Location: withToken(returnTo, token) }, position };
-  };
-
-  return tagged('Authentication', [
+export const ssoRoutes = (deps: Deps): Route[] =>
+  tagged('Authentication', [
     publicRoute({
       method: 'get',
       ...bothPaths('/auth/sso/:tenant/start'),
@@ -110,19 +103,21 @@ export const ssoRoutes = (deps: Deps): Route[] => {
       openQuery: true,
       responses: { 200: signedInAnswer, 302: null },
       errors: ['invalid_credential', 'tenant_suspended'],
-      handle: async ({ query, headers, requestId, origin }) => {
+      handle: async ({ query, headers: given, requestId, origin }) => {
         const { code, state = '', iss, error } = query;
         if (!STATE.test(state)) {
           throw new DomainError('invalid_credential', 'The sign-in was not completed. Start again.');
         }
         const secure = (deps.ssoSettings.publicUrl ?? origin()).startsWith('https:');
-        const sealed = parseCookie(headers.cookie ?? '')[cookieName(state, secure)];
+        const sealed = parseCookie(given.cookie ?? '')[cookieName(state, secure)];
         const session = await deps.sso.finish(
           { state, sealed, code, iss, refused: error !== undefined },
           requestId,
         );
-        return answer(session, cookie(state, secure, ''));
+        const { returnTo, token, position } = session;
+        const headers = { ...PRIVATE, 'Set-Cookie': cookie(state, secure, '') };
+        if (returnTo === undefined) return { status: 200, headers, body: signedIn(session), position };
+        return { status: 302, headers: { ...headers, Location: withToken(returnTo, token) }, position };
       },
     }),
   ]);
-};

@@ -96,8 +96,7 @@ export const userRoutes = (deps: Deps): Route[] => {
       },
       handle: async ({ principal: { tenantId, userId, role: effective, impersonatedBy } }) => {
         const view = await deps.identity.get(tenantId, userId);
-        const body = { ...view, role: effective, tenant_id: tenantId, impersonated_by: impersonatedBy };
-        return ok(body);
+        return ok({ ...view, role: effective, tenant_id: tenantId, impersonated_by: impersonatedBy });
       },
     }),
 

@@ -9,14 +9,9 @@ import { type Balances, presentBalances, type Range } from '../../../projections
 const LARGE_CHART = 500;
 
 /** A report's bytes, and the state of the ledger that they show. */
-interface Kept {
+interface Report<Bytes> {
   readonly state: string;
-  readonly bytes: Uint8Array;
-}
-
-interface Running {
-  readonly state: string;
-  readonly bytes: Promise<Uint8Array>;
+  readonly bytes: Bytes;
 }
 
 /**
@@ -25,8 +20,8 @@ interface Running {
  */
 export class ReportCache {
   readonly #reader: Reader;
-  readonly #kept = new BoundedCache<Kept>(MEMORY.reports);
-  readonly #running = new Map<string, Running>();
+  readonly #kept = new BoundedCache<Report<Uint8Array>>(MEMORY.reports);
+  readonly #running = new Map<string, Report<Promise<Uint8Array>>>();
 
   constructor(reader: Reader) {
     this.#reader = reader;

@@ -4,7 +4,6 @@ import type { KeyRing } from '../../../application/core/privacy/key-ring.ts';
 import type { ReadModels } from '../../../application/core/projections/read-models.ts';
 import type { Directory } from '../../../application/identity/directory.ts';
 import type { Messaging } from '../../../application/messaging/messaging.ts';
-import type { Ids } from '../../../application/ports/clock.ts';
 import { notFound } from '../../../domain/core/errors.ts';
 import { listOf } from '../../../domain/core/list-schema.ts';
 import { iso } from '../../../domain/core/projection.ts';
@@ -24,7 +23,6 @@ import { conversationView, listedConversationView, messageView, messageViews } f
 
 interface Deps {
   readonly directory: Directory;
-  readonly ids: Ids;
   readonly keys: KeyRing;
   readonly messaging: Messaging;
   readonly readModels: ReadModels;

@@ -17,7 +17,7 @@ import {
 import { listName } from '../../http/cursor.ts';
 import type { Reply, Route } from '../../http/route.ts';
 import { filledText, idParams, text, timestamp } from '../../http/schemas.ts';
-import { found, list, listReply, one, pageQuery, shown } from '../replies.ts';
+import { found, list, listReply, ok, one, pageQuery, shown } from '../replies.ts';
 import { scopedRoute, tagged } from '../route-kinds.ts';
 
 interface Deps {
@@ -162,15 +162,9 @@ export const jobRoutes = (deps: Deps): Route[] => {
         const { tenantId } = principal;
         const job = found(await jobById(reader, tenantId, params.id));
         const moves = await movesOf(reader, tenantId, job.id, HISTORY);
-        const allowed = await deps.jobs.allowed(tenantId, job.id, job.state, jobActor(principal));
-        return {
-          status: 200,
-          body: {
-            ...viewOfDoc(job, await isFinal(tenantId, job)),
-            history: moves.map(viewOfMove),
-            allowed_events: allowed,
-          },
-        };
+        const allowed_events = await deps.jobs.allowed(tenantId, job.id, job.state, jobActor(principal));
+        const view = viewOfDoc(job, await isFinal(tenantId, job));
+        return ok({ ...view, history: moves.map(viewOfMove), allowed_events });
       },
     }),
 
