@@ -1,4 +1,5 @@
 import { createHmac, createSecretKey, hkdfSync } from 'node:crypto';
+import type { z } from 'zod';
 import { CommandHandler } from '../../application/core/commands/command-handler.ts';
 import { StreamStates } from '../../application/core/commands/stream-states.ts';
 import { Streams } from '../../application/core/commands/streams.ts';
@@ -18,13 +19,15 @@ import type { EventStore } from '../../application/ports/event-store.ts';
 import type { Logger } from '../../application/ports/logger.ts';
 import type { Metrics } from '../../application/ports/metrics.ts';
 import type { Passwords } from '../../application/ports/passwords.ts';
+import type { TokenFamily } from '../../application/ports/tokens.ts';
 import { DeliveryPressure } from '../../application/webhooks/delivery-pressure.ts';
 import { catalogue } from '../../domain/catalogue.ts';
 import { QUOTAS } from '../../domain/tenancy/quotas.ts';
 import { version } from '../../infrastructure/build.ts';
-import { type Config, ConfigError } from '../../infrastructure/config.ts';
-import type { Secrets } from '../../infrastructure/development-secrets.ts';
+import { type Config, ConfigError, type SigningSecret } from '../../infrastructure/config.ts';
+import { type Secrets, signingSecrets } from '../../infrastructure/development-secrets.ts';
 import { uuidV7Ids } from '../../infrastructure/identity/ids.ts';
+import { tokenFamily } from '../../infrastructure/identity/tokens.ts';
 import type { Stores } from '../../infrastructure/stores.ts';
 import { threadFigures } from '../../infrastructure/threads.ts';
 import { projections } from '../../projections/all.ts';
@@ -133,6 +136,14 @@ const weightOf = (directory: Directory, tenantId: string): number => {
   if (tenant === 'unknown') void directory.tenant(tenantId).catch(() => undefined);
   return tenant === undefined || tenant === 'unknown' ? 1 : QUOTAS[tenant.plan].weight;
 };
+
+/** Tokens signed with the signing secret `name`. @param lifetimeOf as in {@link tokenFamily} */
+export const tokensOf = <Claims extends object>(
+  { secrets, clock }: Core,
+  name: SigningSecret,
+  claims: z.ZodType<Claims>,
+  lifetimeOf: (claims: Claims) => number,
+): TokenFamily<Claims> => tokenFamily(signingSecrets(secrets, name), claims, lifetimeOf, clock);
 
 /** A hash that needs the master key, so that a reader of the log cannot confirm a guess of the hashed text. */
 export const keyedHash = (masterKey: string, use: string): ((text: string) => string) => {

@@ -20,10 +20,8 @@ import { SsoAccounts } from '../../application/identity/sso-accounts.ts';
 import { SsoTransactions } from '../../application/identity/sso-transactions.ts';
 import { TokenUses } from '../../application/identity/token-uses.ts';
 import type { Position } from '../../application/ports/event-store.ts';
-import { signingSecrets } from '../../infrastructure/development-secrets.ts';
 import { lazyOpenIdProvider } from '../../infrastructure/identity/lazy-sso-provider.ts';
 import { randomTokenSecrets } from '../../infrastructure/identity/token-secrets.ts';
-import { tokenFamily } from '../../infrastructure/identity/tokens.ts';
 import { accountsOf, oldestAdmins } from '../../projections/identity/users.ts';
 import { apiTokenRoutes } from '../routes/identity/api-tokens.ts';
 import { authRoutes } from '../routes/identity/auth.ts';
@@ -32,7 +30,7 @@ import { passwordRoutes } from '../routes/identity/passwords.ts';
 import { ssoRoutes } from '../routes/identity/sso.ts';
 import { userRoutes } from '../routes/identity/users.ts';
 import type { Area } from './area.ts';
-import { type Core, keyedHash } from './core.ts';
+import { type Core, keyedHash, tokensOf } from './core.ts';
 import { providerFetch } from './outbound.ts';
 import type { PartnersArea } from './partners.ts';
 
@@ -41,18 +39,8 @@ export const composeIdentity = (core: Core, { partnerAuthentication }: PartnersA
   const { secrets, clock, config, readModels } = core;
   const answered = (tenantId: string, position: Position): void => readModels.answered(tenantId, position);
   const identity = new Identity(core);
-  const tenantTokens = tokenFamily(
-    signingSecrets(secrets, 'TENANT_JWT_SECRET'),
-    tenantTokenClaims,
-    tenantTokenLifetime,
-    clock,
-  );
-  const platformTokens = tokenFamily(
-    signingSecrets(secrets, 'PLATFORM_JWT_SECRET'),
-    platformClaims,
-    () => PLATFORM_TOKEN_SECONDS,
-    clock,
-  );
+  const tenantTokens = tokensOf(core, 'TENANT_JWT_SECRET', tenantTokenClaims, tenantTokenLifetime);
+  const platformTokens = tokensOf(core, 'PLATFORM_JWT_SECRET', platformClaims, () => PLATFORM_TOKEN_SECONDS);
   const tokenUses = new TokenUses(core);
   const base = { ...core, identity, tenantTokens, platformTokens, answered };
   const authentication = new Authentication({

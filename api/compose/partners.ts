@@ -7,31 +7,23 @@ import {
 } from '../../application/partners/partner-authentication.ts';
 import { PartnerDirectory } from '../../application/partners/partner-directory.ts';
 import { Partners } from '../../application/partners/partners.ts';
-import { signingSecrets } from '../../infrastructure/development-secrets.ts';
-import { tokenFamily } from '../../infrastructure/identity/tokens.ts';
 import { partnerPortalRoutes } from '../routes/partners/partner-portal.ts';
 import { partnerRoutes } from '../routes/partners/partners.ts';
 import type { Area } from './area.ts';
-import type { Core } from './core.ts';
+import { type Core, tokensOf } from './core.ts';
 
 /** Partners, their credentials and their billing profiles. */
 export const composePartners = (core: Core) => {
-  const { streams, secrets, clock } = core;
-  const directory = new PartnerDirectory(streams);
-  const tokens = tokenFamily(
-    signingSecrets(secrets, 'PARTNER_JWT_SECRET'),
-    partnerClaims,
-    () => PARTNER_TOKEN_SECONDS,
-    clock,
-  );
+  const directory = new PartnerDirectory(core.streams);
+  const tokens = tokensOf(core, 'PARTNER_JWT_SECRET', partnerClaims, () => PARTNER_TOKEN_SECONDS);
   // No limit here: `PartnerAuthentication` accepts an assertion for five minutes from `iat`, whatever its `exp`.
-  const assertions = tokenFamily(
-    signingSecrets(secrets, 'PARTNER_EXCHANGE_SECRET'),
+  const assertions = tokensOf(
+    core,
+    'PARTNER_EXCHANGE_SECRET',
     assertionClaims,
     () => Number.POSITIVE_INFINITY,
-    clock,
   );
-  const partners = new Partners({ streams, directory });
+  const partners = new Partners({ ...core, directory });
   const partnerAuthentication = new PartnerAuthentication({
     ...core,
     tokens,

@@ -20,7 +20,11 @@ interface Deps {
 
 const BASE = '/api/v1/tenant/api-tokens';
 
-const ONCE = 'Shown once; a replayed answer (Idempotency-Key) does not contain it.';
+/** A secret in the answer that makes it. */
+export const onceShown = z
+  .string()
+  .optional()
+  .meta({ description: 'Shown once; a replayed answer (Idempotency-Key) does not contain it.' });
 
 /** At least one scope; duplicates count once. */
 export const scopeList = listOf(z.enum(SCOPES), {
@@ -32,7 +36,7 @@ export const scopeList = listOf(z.enum(SCOPES), {
 /** The bearer token as its creator gets it. */
 export const mintedBearer = (seconds: number) =>
   z.object({
-    token: z.string().optional().meta({ description: ONCE }),
+    token: onceShown,
     token_type: z.literal('Bearer'),
     expires_in: z.literal(seconds),
   });
@@ -72,9 +76,7 @@ const tokenView = z
   })
   .meta({ id: 'ApiToken' });
 
-const mintedView = z
-  .object({ ...record, token: z.string().optional().meta({ description: ONCE }) })
-  .meta({ id: 'MintedApiToken' });
+const mintedView = z.object({ ...record, token: onceShown }).meta({ id: 'MintedApiToken' });
 
 const recordOf = (token: MintedApiToken) => ({
   id: token.id,

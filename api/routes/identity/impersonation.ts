@@ -5,7 +5,7 @@ import { isTenantId } from '../../../domain/tenancy/tenant.ts';
 import type { Route } from '../../http/route.ts';
 import { text } from '../../http/schemas.ts';
 import { bothPaths, platformRoute, tagged } from '../route-kinds.ts';
-import { bearerReply } from './api-tokens.ts';
+import { bearerReply, onceShown } from './api-tokens.ts';
 import { bearer } from './auth.ts';
 
 interface Deps {
@@ -30,13 +30,7 @@ export const impersonationRoutes = (deps: Deps): Route[] =>
         reason: text({ max: 500 }).optional().meta({ description: 'Recorded in the tenant’s event log.' }),
       }),
       responses: {
-        200: z.object({
-          ...bearer,
-          token: z
-            .string()
-            .optional()
-            .meta({ description: 'Shown once; a replayed answer (Idempotency-Key) does not contain it.' }),
-        }),
+        200: z.object({ ...bearer, token: onceShown }),
       },
       errors: ['tenant_suspended', 'conflict'],
       reads: ['users'],

@@ -6,6 +6,7 @@ import type { PageRequest } from '../../../domain/core/projection.ts';
 import { linksOf } from '../../../projections/entities/links.ts';
 import type { Route } from '../../http/route.ts';
 import { idParams, timestamp, uuid } from '../../http/schemas.ts';
+import { onceShown } from '../identity/api-tokens.ts';
 import { creation, gone, listReply, one, pagedList, removal } from '../replies.ts';
 import { bothPaths, publicRoute, scopedRoute, tagged } from '../route-kinds.ts';
 
@@ -28,10 +29,7 @@ const newLink = z.object({
 const madeLinkView = z
   .object({
     id: z.string(),
-    token: z
-      .string()
-      .optional()
-      .meta({ description: 'Shown once; a replayed answer (Idempotency-Key) does not contain it.' }),
+    token: onceShown,
     url: z
       .string()
       .optional()
