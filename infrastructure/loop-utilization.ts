@@ -1,6 +1,6 @@
 /**
- * Measures the share of time (0 to 1) for which this thread's event loop was busy, over the last window of at least
- * the given length: with 0, since the previous call.
+ * Measures the share of time (0 to 1) for which this thread's event loop was busy.
+ * @param windowMs least length of the measured window; 0: since the previous call
  */
 export const loopUtilization = (windowMs = 100): (() => number) => {
   let before = performance.eventLoopUtilization();

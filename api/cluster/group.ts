@@ -10,8 +10,8 @@ import type { Member } from './member.ts';
 /** Behaviour of a process that is part of a group (decision 57). */
 
 /**
- * Makes a request see every write that any process of the group answered before the request: waits until this process's
- * live feed has reached the end of the shared log. Reads then wait for read models as after a write of this process.
+ * Waits until this process's live feed has reached the end of the shared log. A request then sees every write that any
+ * process of the group answered before the request. Reads then wait for read models as after a write of this process.
  */
 export const catchUpIn = ({
   events,

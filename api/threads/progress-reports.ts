@@ -3,8 +3,8 @@ import type { ProjectionProgress } from './projections.ts';
 const REPORT_MS = 20;
 
 /**
- * Reports the progress of the projections' thread to the main thread: batched, because each message costs as much as
- * a read; at once for a projection that a reader waits for.
+ * Reports the progress of the projections' thread to the main thread. Reports are batched, because each message costs
+ * as much as a read; but a projection that a reader waits for is reported at once.
  */
 export class ProgressReports {
   readonly #send: (made: ProjectionProgress[]) => void;

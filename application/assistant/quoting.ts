@@ -73,8 +73,9 @@ const sentencesOf = (passages: readonly Passage[], source: number): readonly Sen
 };
 
 /**
- * Scores sentences by the cosine of their chunk, the question's words in the sentence or title (rare words count more),
- * whether the sentence has the kind of fact asked for (a time, a person), and how many words it adds to the question.
+ * Scores sentences by four measures: the cosine of their chunk; the question's words in the sentence or title (rare
+ * words count more); whether the sentence has the kind of fact asked for, such as a time or a person; and how many
+ * words it adds to the question.
  */
 const scoresOf = (
   message: string,

@@ -24,8 +24,8 @@ interface Deps {
 const MAIN = 'main';
 
 /**
- * Withdraws a person's admin rights, before the user's stream changes; writes nothing for a person who is no active
- * admin, for the caller, and for rights that are already withdrawn.
+ * Withdraws a person's admin rights, before the user's stream changes. Writes nothing if the person is no active admin
+ * or is the caller, or if the rights are already withdrawn.
  * @param by id of the caller
  * @returns the `adminSince` of the person's last withdrawal; undefined if the person never had one
  * @throws `conflict` when there are rights to withdraw and the caller is no longer an admin

@@ -28,8 +28,8 @@ const nameOf = (name: string | undefined, email: string): string => {
 type Newcomer = Pick<RegisterUser, 'userId' | 'email' | 'displayName'>;
 
 /**
- * Finds the user for a person of the tenant's identity provider (decisions, section 3, single sign-on): the linked
- * user, otherwise the holder of the e-mail that the provider has verified, otherwise a new user. An unverified e-mail
+ * Finds the user for a person of the tenant's identity provider (decisions, section 3, single sign-on). This is the
+ * linked user; else the holder of the e-mail that the provider has verified; else a new user. An unverified e-mail
  * of another user is refused. A forgotten person becomes a new user.
  */
 export class SsoAccounts extends WithDeps<{

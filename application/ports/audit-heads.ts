@@ -58,8 +58,7 @@ export interface HeadStore {
   /** The last merged event, by which a caller checks that the stored hashes belong to the present log. */
   lastNoted(): Promise<LastRevision | undefined>;
   /**
-   * Merges the hashes of later events, and stores the position up to which the hashes are then complete.
-   * @param after the caller has read all events after `after` up to `position`
+   * Merges the hashes of the events after `after` up to `position`, and stores `position`.
    * @returns false, and merges nothing, when the store's position is before `after`: another process has reset the
    * store
    */

@@ -92,8 +92,8 @@ export class EndpointWorker extends WithDeps<
   }
 
   /**
-   * Offers a new delivery with its event. If no other delivery is due and a slot is free, sends the new delivery
-   * without a query of the read model, which would first have to fold that event.
+   * Offers a new delivery with its event. If no other delivery is due and a slot is free, sends it at once: the read
+   * model, which is queried otherwise, would first have to fold that event.
    */
   offer(id: string, scheduledEvent: LoggedEvent): void {
     const { position } = scheduledEvent;

@@ -8,8 +8,8 @@ import { documents } from './corpus/all.ts';
 import { cases } from './labelled.ts';
 
 /**
- * `node bench/assistant/selection.ts`: how often a search that compares the chunks selected by sign codes (decision
- * 78) finds the same list as a search that compares all chunks, and the times of the two searches. The corpus has the
+ * `node bench/assistant/selection.ts`: compares the search of decision 78, which reads only the chunks that sign codes
+ * select, with a search of all chunks: how often both find the same list, and how long each takes. The corpus has the
  * sources of the labelled set and the paragraphs of `docs`, embedded by the model. A larger corpus adds mixtures of
  * two vectors. One chunk of ten has no vector, as during a backfill.
  */

@@ -79,10 +79,10 @@ interface MarkNotificationsRead {
 export const READ_CHUNK = 5000;
 
 /**
- * No events for a repeat, that is, when the source event is not after the newest source event of this kind.
+ * No events for a repeat: the source event is not after the newest source event of this kind.
  * @param data `snippet` in stored form, with mentions as ids
  * @param follows `source_position` of the person's previous notification, if that is raised concurrently
- * @throws `unavailable` when the previous notification is not raised yet, because it would later count as a repeat
+ * @throws `unavailable` when the previous notification is not raised yet: raised later, it would count as a repeat
  */
 export const raiseNotification = (
   { raisedTo }: Inbox,

@@ -8,8 +8,8 @@ import { ed25519KeyOf, KEY_FORMS } from '../ed25519-key.ts';
 const FILE = 'audit-signing-key.pem';
 
 /**
- * The key that signs heads. Without a key in the environment, one is generated and stored in the data folder, except
- * in production, where the result is undefined: a key stored with the log proves nothing against the log's writers.
+ * The key that signs heads. Without a key in the environment, one is generated and stored in the data folder. In
+ * production the result is undefined instead: a key stored with the log proves nothing against the log's writers.
  * @throws {ConfigError} for anything but an Ed25519 key
  */
 export const headSigner = (config: Config): HeadSigningKey | undefined => {

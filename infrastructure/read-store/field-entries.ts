@@ -5,9 +5,9 @@ import { SYSTEM_FIELDS, searchedFields } from './searched.ts';
 import { isDocument } from './stored-values.ts';
 
 /**
- * The index over the fields that filters and sorts name. Documents of a scope (one entity of one tenant) have an entry
- * `field, value, document` for each field that is known in the scope, also without a value, so that documents without
- * a value can be listed. Exception: a field that is new in a large scope has no entries for older documents.
+ * The index over the fields that filters and sorts name. A scope is one entity of one tenant. Each document
+ * has an entry `field, value, document` for each field that its scope knows, also for a field without a value, so that
+ * such documents can be listed. Exception: a field that is new in a large scope has no entries for older documents.
  */
 
 /** UTF-16 units of a text that an entry holds; longer texts are truncated, so searches also check the document. */

@@ -130,9 +130,9 @@ export class Client {
         request.reply = reply;
         if (!isPassing(reply.status)) {
           const isRefused = reply.status >= 400;
-          // A repeat without a key may be refused because the first try succeeded. Any repeat may be refused because
-          // others have deleted its target since, because the first try has ended the session or used the link, or
-          // because a language model now gives a wrong answer to the same question (seed 11335).
+          // A repeat without a key may be refused because the first try succeeded. Any repeat may be refused for
+          // one of these reasons: others have deleted its target since; the first try has ended the session or used
+          // the link; a language model now gives a wrong answer to the same question (seed 11335).
           const isGone = reply.status === 401 || reply.status === 404;
           if (isRefused && tries > 1 && (!isKeyed || isGone || isUnexpected(reply))) return reply;
           request.outcome = isRefused ? 'refused' : 'acknowledged';

@@ -13,8 +13,8 @@ interface Half {
 }
 
 /**
- * Records when readers could see a part of a batch: from a commit that failed midway, as on a store without
- * transactions, until the batch has been folded again.
+ * Records when readers could see a part of a batch, as on a store without transactions: from a commit that failed
+ * midway until the batch has been folded again.
  */
 export class HalfBatches {
   /** Of each generation, the half batch that is mended last. */

@@ -21,7 +21,7 @@ export interface Fault {
 
 /**
  * The log is quiet after this time (ms) without an append. The time exceeds the delay with which growth reaches a
- * node. It is longer while deliveries wait for their next attempt, and while an invoice is being issued: a call of the
+ * node. It is longer while deliveries wait for their next attempt, and while an invoice is being issued. A call of the
  * billing system takes up to 10 s, and the next call follows after up to 60 s.
  */
 const QUIET_MS = 9_000;

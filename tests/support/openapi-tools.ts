@@ -5,8 +5,8 @@ import { promisify } from 'node:util';
 import { OF_CHILDREN } from './server.ts';
 
 /**
- * Tools that check the documents and generate clients, in a folder with a lockfile of their own, since they are many
- * packages, with an older TypeScript, that no other code needs. The first test that uses the tools installs them.
+ * Tools that check the documents and generate clients. They have a folder and a lockfile of their own, since no other
+ * code needs their many packages and their older TypeScript. The first test that uses the tools installs them.
  */
 
 const SOURCE = join(import.meta.dirname, 'openapi-tools');

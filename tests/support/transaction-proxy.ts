@@ -9,8 +9,9 @@ type Document = BSON.Document;
 /**
  * A proxy in front of FerretDB that imitates a replica set's transactions as far as the read store needs them. Writes
  * of a transaction are held until its commit, and then applied at once. A transaction fails like MongoDB's
- * (`WriteConflict`, label `TransientTransactionError`) when a document of a conditional update has changed, or when a
- * later commit has written the same documents or, for a transaction that only reads, a collection that it has read.
+ * (`WriteConflict`, label `TransientTransactionError`) in three cases: a document of a conditional update has changed;
+ * a later commit has written the same documents; or the transaction only reads, and a later commit has written a
+ * collection that it has read.
  */
 export interface TransactionProxy {
   readonly url: string;

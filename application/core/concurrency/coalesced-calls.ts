@@ -41,8 +41,8 @@ const coalescedValues = <Key, Value>(
   });
 
 /**
- * Wraps a store and merges calls of the same tick into one, since about forty projections and subscribers of a process
- * renew leases, store checkpoints and read generations at the same moments (decision 67).
+ * Wraps a store and merges calls of the same tick into one (decision 67): about forty projections and subscribers of a
+ * process renew leases, store checkpoints and read generations at the same moments.
  */
 export const withCoalescedCalls = (store: ReadStore): ReadStore => {
   const leases = new Map<string, ReadStore['acquireLease']>();

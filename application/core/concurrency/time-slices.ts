@@ -15,8 +15,8 @@ const MOST_MS = 2 * SLICE_MS;
 
 /**
  * Divides the thread among works (long loops, requests): in each tick as many works begin as fit into one slice.
- * Waiting works begin in the order of the time that their tenants have used, least first (start-time fair queueing):
- * while a busy tenant gets one work done, another tenant gets as many short works done as take the same time.
+ * Waiting works begin in the order of the time that their tenants have used, least first (start-time fair queueing). So
+ * each tenant gets the same share of the time, whether its works are few and long or many and short.
  */
 export class TimeSlices {
   readonly #waiting = new Map<string, (() => void)[]>();

@@ -17,9 +17,9 @@ interface Entry {
 }
 
 /**
- * Bounds one cache, or several caches together, by count and approximate bytes. Evicts the oldest entry; but an entry
- * that was read since its last check moves to the end instead, so that entries that are never read do not evict it. The
- * entries form a linked list, since an open Map iterator retains the outgrown tables of its Map.
+ * Bounds one cache, or several caches together, by count and approximate bytes. Evicts the oldest entry that was not
+ * read since its last check; the others move to the end (second chance). So entries that are never read do not evict
+ * entries in use. The entries form a linked list, since an open Map iterator retains the outgrown tables of its Map.
  */
 export class CacheBudget {
   readonly #maxCount: number;

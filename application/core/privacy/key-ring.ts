@@ -82,8 +82,8 @@ export class KeyRing {
   }
 
   /**
-   * Stores keys durably. If the store already has another key with the same id (from another node, or destroyed), that
-   * key stays and the new key is dropped: texts sealed with the new key must not be stored.
+   * Stores keys durably. The store may already have another key with the same id, from another node or destroyed: then
+   * that key stays and the new key is dropped. Texts sealed with a dropped key must not be stored.
    * @returns ids of dropped keys
    */
   async persist(keys: readonly WrappedKey[]): Promise<string[]> {

@@ -25,8 +25,8 @@ interface ReadOptions {
 }
 
 /**
- * Reads, and reads again when an action invalidates the key, at each interval `every`, and when the page is opened or
- * gets the focus with an answer that is no longer fresh.
+ * Reads, and reads again when an action invalidates the key and after each interval `every`. A page that is opened or
+ * gets the focus reads again if its answer is no longer fresh.
  */
 export const useRead = <T>(
   key: Key,

@@ -21,8 +21,8 @@ export class LastRevisions {
   #young = new Map<string, LastRevision>();
   #old = new Map<string, LastRevision>();
   /**
-   * Streams that were only read, in two halves of their own: a large edit reads many streams and writes each once, so
-   * these streams would evict the recently written ones.
+   * Streams that were only read, in two halves of their own. Otherwise a large edit, which reads many streams, would
+   * evict the recently written ones.
    */
   #noted = new Map<string, LastRevision>();
   #notedBefore = new Map<string, LastRevision>();

@@ -39,8 +39,8 @@ export interface BatchTransaction<Collection> {
 }
 
 /**
- * Stores documents, checkpoint and fence in one transaction. A change of the lease's holder raises the fence in the
- * generation's row, and each batch writes that row: the later of the two writes sees the earlier one, or fails with a
+ * Stores documents, checkpoint and fence in one transaction. A change of the lease's holder and each
+ * batch write the generation's row, which has the fence. So the later of the two sees the earlier one, or fails with a
  * write conflict and is repeated.
  */
 export function transactionalCommits(deps: CommitDeps, transactions: Transactions): Commit {

@@ -35,8 +35,8 @@ export function mongoProgress(db: Db, generations: Generations, leases: Leases):
     `${generationId(generation)}/${tenant}`;
 
   /**
-   * Writes the new fence into the rows that the lease protects, so that a late write of the old holder is refused even
-   * if its fence was checked before the change.
+   * Writes the new fence into the rows that the lease protects. A late write of the old holder is then refused,
+   * even one that has checked its fence already.
    */
   async function raiseBarriers(name: string, fence: number): Promise<void> {
     // The first holder has no predecessor.
