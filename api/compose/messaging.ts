@@ -1,4 +1,4 @@
-import { Envelopes } from '../../application/messaging/live-envelopes.ts';
+import { Envelopes } from '../../application/messaging/envelopes.ts';
 import { mentionNotifier } from '../../application/messaging/mention-notifier.ts';
 import { Messaging } from '../../application/messaging/messaging.ts';
 import { messageById } from '../../projections/messaging/conversations.ts';

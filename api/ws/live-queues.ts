@@ -1,7 +1,7 @@
 import { Interrupted, RetryPolicy } from '../../application/core/concurrency/retry-policy.ts';
 import { dataOf, type LoggedEvent } from '../../application/core/events/event-codec.ts';
 import { WithDeps } from '../../application/core/with-deps.ts';
-import type { Envelope, Envelopes } from '../../application/messaging/live-envelopes.ts';
+import type { Envelope, Envelopes } from '../../application/messaging/envelopes.ts';
 import type { Logger } from '../../application/ports/logger.ts';
 import { MessageSent } from '../../domain/messaging/conversation.ts';
 
@@ -14,15 +14,16 @@ interface LiveQueuesDeps {
   readonly send: (event: LoggedEvent, envelope: Envelope) => void;
   /** Called when no envelope can be built for the event, now or later. */
   readonly onFailed: (event: LoggedEvent) => void;
-  /** Called when a tenant's events are dropped: its sockets must reconnect with their last position. */
-  readonly onDropped: (tenantId: string) => void;
+  /** Called when a tenant's queue is given up: its sockets must reconnect with their last position. */
+  readonly onGivenUp: (tenantId: string) => void;
 }
 
 /** Maximum wait (ms) of one envelope for a store. */
 export const STUCK_MS = 10_000;
 /** Maximum of the approximate size of all waiting events. */
 const MAX_HELD_BYTES = 16 * 1024 * 1024;
-const OF_EVENT = 1024;
+/** Approximate size (bytes) of an event without its data. */
+const EVENT_BYTES = 1024;
 
 interface TenantQueue {
   readonly ended: AbortController;
@@ -119,7 +120,7 @@ export class LiveQueues extends WithDeps<LiveQueuesDeps> {
       'envelopes of a tenant could not be sent in time; its sockets are closed and resume by position',
     );
     this.end(tenantId);
-    this.deps.onDropped(tenantId);
+    this.deps.onGivenUp(tenantId);
   }
 }
 
@@ -132,4 +133,4 @@ const newQueue = (): TenantQueue => ({
   failure: undefined,
 });
 
-const weightOf = (event: LoggedEvent): number => OF_EVENT + (dataOf(MessageSent, event)?.body.length ?? 0);
+const weightOf = (event: LoggedEvent): number => EVENT_BYTES + (dataOf(MessageSent, event)?.body.length ?? 0);

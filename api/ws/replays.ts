@@ -5,7 +5,7 @@ import type { EventCodec } from '../../application/core/events/event-codec.ts';
 import { tenantPrefix } from '../../application/core/events/stream-name.ts';
 import { setImmediate } from '../../application/core/runtime/timers.ts';
 import { WithDeps } from '../../application/core/with-deps.ts';
-import { ENVELOPE_TYPES, type Envelopes } from '../../application/messaging/live-envelopes.ts';
+import { ENVELOPE_TYPES, type Envelopes } from '../../application/messaging/envelopes.ts';
 import { type EventStore, latest, type Position } from '../../application/ports/event-store.ts';
 import type { Logger } from '../../application/ports/logger.ts';
 import type { Metrics } from '../../application/ports/metrics.ts';

@@ -14,7 +14,7 @@ import {
 import { continueSpan } from '../../application/core/runtime/tracing.ts';
 import type { LiveFeed } from '../../application/core/subscriptions/live-feed.ts';
 import type { Authentication } from '../../application/identity/authentication.ts';
-import { ENVELOPE_TYPES, type Envelope, type Envelopes } from '../../application/messaging/live-envelopes.ts';
+import { ENVELOPE_TYPES, type Envelope, type Envelopes } from '../../application/messaging/envelopes.ts';
 import type { Clock, Ids } from '../../application/ports/clock.ts';
 import type { EventStore, Position } from '../../application/ports/event-store.ts';
 import type { Logger } from '../../application/ports/logger.ts';
@@ -83,7 +83,7 @@ interface Handshake {
 
 /**
  * The multiplexed WebSocket (specification, Events; decisions, section 4): handshake, replay after a position,
- * heartbeat, and closing at the end of the credential's validity or rights.
+ * live envelopes, heartbeat, and closing at the end of the credential's validity or rights.
  */
 export class SocketServer {
   readonly #deps: SocketServerDeps;
@@ -129,7 +129,7 @@ export class SocketServer {
       monotonic: elapsed,
       send: (event, envelope) => this.#send(event, envelope),
       onFailed: (event) => this.#resync(event),
-      onDropped: (tenantId) => {
+      onGivenUp: (tenantId) => {
         for (const peer of this.#peers.ofTenant(tenantId)) peer.close(CLOSE.resume, 'try again');
       },
     });
@@ -152,7 +152,9 @@ export class SocketServer {
     this.#handshake(request, requestId)
       .then((handshake) => {
         this.#peers.checkRoom(handshake.principal.tenantId, handshake.principal.userId);
-        this.#server.handleUpgrade(request, socket, head, (peer) => this.#connected(peer, socket, handshake));
+        this.#server.handleUpgrade(request, socket, head, (webSocket) =>
+          this.#connected(webSocket, socket, handshake),
+        );
       })
       .catch((error: unknown) => {
         const answer = errorAnswer(error);

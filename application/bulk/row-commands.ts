@@ -35,15 +35,15 @@ const RACES = 5;
 /** Deletes or transitions rows, each by a separate command, since the commands wait for read models and guards. */
 export class RowCommands extends RowOperation<Params> {
   /** For a deletion that the session started, completes it first. */
-  override async isDone(recordId: string): Promise<boolean> {
-    if (this.deps.params.kind !== 'delete' || !isUuid(recordId)) return super.isDone(recordId);
+  override async wasApplied(recordId: string): Promise<boolean> {
+    if (this.deps.params.kind !== 'delete' || !isUuid(recordId)) return super.wasApplied(recordId);
     const { state, position } = await this.#stream(recordId).refresh();
     const result = await this.#gone(state, position);
     if (result === 'again') throw lostRace();
     return result.kind === 'succeeded';
   }
 
-  protected override async applyAll(
+  protected override async applyKnown(
     ids: readonly string[],
     mayBeDone: boolean,
   ): Promise<readonly SettledRow[]> {
@@ -70,7 +70,7 @@ export class RowCommands extends RowOperation<Params> {
       if (result === 'again') continue;
       if (result.kind === 'succeeded' || !mayBeDone) return result;
       // A row that an earlier try applied must not be reported as an error.
-      return (await this.isDone(recordId)) ? SUCCEEDED : result;
+      return (await this.wasApplied(recordId)) ? SUCCEEDED : result;
     }
     throw lostRace();
   }

@@ -27,7 +27,7 @@ import {
   stateOf,
 } from './row.ts';
 
-/** The edit of one row as a command, with the reason why its last decision wrote nothing. */
+/** The edit of one row as a command, with what its last decision saw, and why it wrote nothing. */
 interface RowEdit extends StreamCommand<RecordState, RecordEvent, SchemaView> {
   seen?: LiveRecord | undefined;
   refusal?: RowResult | undefined;
@@ -41,7 +41,7 @@ const NO_LINKS: LinkFacts = { missing: new Set(), registrations: {} };
 export class RowEdits extends RowOperation<EditParams> {
   readonly #values = inputOf(this.deps.params);
 
-  protected override async applyAll(ids: readonly string[]): Promise<readonly SettledRow[]> {
+  protected override async applyKnown(ids: readonly string[]): Promise<readonly SettledRow[]> {
     const { tenantId, entityName } = this.deps.run;
     const edits = ids.map((id) => this.#editOf(id));
     try {

@@ -60,7 +60,7 @@ export class RowLoop extends WithDeps<
   readonly #open = new Set<number>();
 
   /** Resolves when no row is left. */
-  async applyAll(signal: AbortSignal): Promise<void> {
+  async run(signal: AbortSignal): Promise<void> {
     const running = new Set<Promise<void>>();
     let failure: { readonly error: unknown } | undefined;
     try {
@@ -73,7 +73,7 @@ export class RowLoop extends WithDeps<
         if (rows.length === 0 && running.size === 0) return;
         if (rows.length === 0) await Promise.race(running);
         else {
-          const batch = this.#apply(rows)
+          const batch = this.#runBatch(rows)
             .catch((error: unknown) => {
               failure ??= { error };
             })
@@ -91,8 +91,8 @@ export class RowLoop extends WithDeps<
     const { policy } = this.deps;
     for (const row of [...this.#queue.left()]) {
       if (!this.#open.has(row) && !this.#isRerun) continue;
-      const isDone = await policy.retryForever(() => this.#isDone(this.#idOf(row)));
-      if (isDone) this.#recorder.add(row, this.#idOf(row), { kind: 'succeeded' });
+      const wasApplied = await policy.retryForever(() => this.#wasApplied(this.#idOf(row)));
+      if (wasApplied) this.#recorder.add(row, this.#idOf(row), { kind: 'succeeded' });
     }
     await this.#recorder.flush('retryForever');
   }
@@ -109,7 +109,7 @@ export class RowLoop extends WithDeps<
   }
 
   /** @throws {OutOfReach}, {Interrupted}; rows without a result stay open */
-  async #apply(rows: readonly number[]): Promise<void> {
+  async #runBatch(rows: readonly number[]): Promise<void> {
     for (const row of rows) this.#open.add(row);
     const ids = rows.map((row) => this.#idOf(row));
     const quantum = await this.deps.scheduler.take(this.#run.tenantId, 'bulkRows');
@@ -153,13 +153,13 @@ export class RowLoop extends WithDeps<
         error = thrown;
       }
     }
-    const isDone = await policy.retry(() => this.#isDone(id));
-    return isDone ? { kind: 'succeeded' } : errored(notProcessable, '');
+    const wasApplied = await policy.retry(() => this.#wasApplied(id));
+    return wasApplied ? { kind: 'succeeded' } : errored(notProcessable, '');
   }
 
-  async #isDone(id: string): Promise<boolean> {
+  async #wasApplied(id: string): Promise<boolean> {
     try {
-      return await this.#operation.isDone(id);
+      return await this.#operation.wasApplied(id);
     } catch (error) {
       if (isTransient(error)) throw error;
       // An error that lasts, such as a record that cannot be decoded: no earlier run changed that record either.

@@ -116,7 +116,8 @@ export const expectedVersion = ({ selectedBy }: CommitRun, { version }: LiveReco
 
 /** Throws if the state has another record's id, as in a tampered log, so that the wrong record is not changed. */
 export const refuseMixUp = (state: RecordState, recordId: string): void => {
-  if ('id' in state && state.id !== recordId) throw new Error('a record bears the id of another');
+  if ('id' in state && state.id !== recordId)
+    throw new Error(`the stream of record ${recordId} holds record ${state.id}`);
 };
 
 // Operations
@@ -147,7 +148,7 @@ export abstract class RowOperation<Params extends OpParams = OpParams> extends W
    * @param mayBeDone an earlier try may have applied some of the rows
    */
   async apply(ids: readonly string[], mayBeDone: boolean): Promise<readonly SettledRow[]> {
-    const settled = await this.applyAll(ids.filter(isUuid), mayBeDone);
+    const settled = await this.applyKnown(ids.filter(isUuid), mayBeDone);
     let next = 0;
     return ids.map((id): SettledRow => {
       const row = isUuid(id) ? settled[next++] : undefined;
@@ -156,10 +157,10 @@ export abstract class RowOperation<Params extends OpParams = OpParams> extends W
   }
 
   /** @param ids only UUIDs, since other ids have no stream */
-  protected abstract applyAll(ids: readonly string[], mayBeDone: boolean): Promise<readonly SettledRow[]>;
+  protected abstract applyKnown(ids: readonly string[], mayBeDone: boolean): Promise<readonly SettledRow[]>;
 
   /** Whether the session has applied the row. @throws the errors with which {@link apply} rejects a row */
-  async isDone(recordId: string): Promise<boolean> {
+  async wasApplied(recordId: string): Promise<boolean> {
     if (!isUuid(recordId)) return false;
     const { events } = await this.deps.streams
       .of(recordStream, this.deps.run.tenantId, recordId)

@@ -147,7 +147,7 @@ const runCommit = async (
     );
   };
   try {
-    await rowLoop.applyAll(signal);
+    await rowLoop.run(signal);
     await recorder.flush();
     await policy.retry(endSession(finishCommit));
   } catch (error) {

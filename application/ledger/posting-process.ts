@@ -69,7 +69,10 @@ export class PostingProcess extends WithDeps<{
   /** Posting attempts that this process is completing, by the entry's stream. */
   readonly #completing = new Map<string, Promise<void>>();
 
-  /** @throws `not_found`, `immutable`, `unbalanced`, `unknown_account`, `account_inactive`, `period_locked` */
+  /**
+   * @throws `not_found`, `immutable`, `unbalanced`, `unknown_account`, `account_inactive`, `period_locked`,
+   * `payload_too_large`
+   */
   async post(tenantId: string, entryId: string, context: RequestContext): Promise<Posted> {
     const attemptId = this.deps.ids.next();
     for (;;) {
@@ -139,6 +142,7 @@ export class PostingProcess extends WithDeps<{
       const entry = await this.#entry(tenantId, entryId);
       let mirror: Pick<AnswerPosting, 'content' | 'reversalOf'> | undefined;
       if (entry.status === 'posted') {
+        // Only checks and dates the mirror, so the journal's revision does not matter.
         const [{ data }] = reverseEntry(entry, command, 0);
         const original = await journal.postingAt(tenantId, entry.revision);
         mirror = { content: mirrorContent(original.data, data), reversalOf: entryId };

@@ -67,13 +67,12 @@ export const rulePoster = (deps: {
   readonly partners: PartnerDirectory;
   readonly states: StreamStates;
 }): Subscriber => {
-  const { runner, partners } = deps;
+  const { runner, partners, states } = deps;
   const rules = new PastStates(
     postingRulesStream,
     postingRuleEvents.map(({ type }) => type),
     deps,
   );
-  const tenants = new PastStates(tenantStream, [], deps);
 
   const applicable = async (event: LoggedEvent, kind: string, tenantId: string): Promise<PostingRule[]> => {
     const stream = rulesOf(tenantId);
@@ -84,10 +83,8 @@ export const rulePoster = (deps: {
       : rules.readBefore(stream, event.position));
     const active = Object.values(byId).filter((rule) => rule.active && rule.source_kind === kind);
     if (active.length === 0) return [];
-    const tenant = await tenants.readBefore(
-      streamName(PLATFORM, tenantStream.category, tenantId),
-      event.position,
-    );
+    const platformStream = streamName(PLATFORM, tenantStream.category, tenantId);
+    const tenant = await states.before(platformStream, tenantStream, event.position);
     if (!tenant.exists || !tenant.entitlements.ledger) return [];
     return active.sort((a, b) => a.createdAt - b.createdAt || (a.id < b.id ? -1 : 1));
   };

@@ -109,6 +109,7 @@ export class Messaging extends WithDeps<{
       ),
     );
     const sent = appendedEvent(outcome, 'MessageSent');
+    // A repeated request is answered with the text of its first try, which may be erased.
     const text = await this.deps.keys.open(sent.data.body);
     const sentId = sent.data.message_id;
     if (text === undefined) {

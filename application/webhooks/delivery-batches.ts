@@ -145,6 +145,10 @@ export class DeliveryBatches extends WithDeps<{
     }
   }
 
+  /**
+   * The state of a delivery and what memory has of its body: cached, read ahead, or read now.
+   * @throws {StoreUnavailable}
+   */
   async load(tenantId: string, id: string, known: KnownDelivery): Promise<LoadedDelivery> {
     const { scheduledEvent } = known;
     const found = known.found?.();
@@ -158,7 +162,10 @@ export class DeliveryBatches extends WithDeps<{
 
   async #read(stream: string): Promise<LoadedDelivery> {
     const body: LoggedEvent[] = [];
-    const see = (event: LoggedEvent): void => void (event.revision === body.length && body.push(event));
+    // A read that continues a cached state begins after the body, and collects nothing.
+    const see = (event: LoggedEvent): void => {
+      if (event.revision === body.length) body.push(event);
+    };
     const loaded = await this.deps.states.refresh(stream, deliveryStream, see);
     return { loaded, body: body.slice(0, partsOf(body[0])) };
   }

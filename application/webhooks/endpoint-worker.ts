@@ -154,7 +154,7 @@ export class EndpointWorker extends WithDeps<
     for (let at = 0; at < due.length; at += GROUP) {
       if (!(await this.#startAll(due.slice(at, at + GROUP)))) return undefined;
     }
-    return this.#freeSlot();
+    return this.#waitForSlot();
   }
 
   /** Starts attempts as slots become free. @returns false when stopped, or when the page must be read again */
@@ -165,7 +165,7 @@ export class EndpointWorker extends WithDeps<
     const isAhead = due.length > 1 && this.#failures === 0 && !this.#name.ordered;
     const found = isAhead ? await this.deps.deliveries.readAhead(this.#name.tenantId, ids) : undefined;
     for (const id of ids) {
-      if (!this.#hasSlot) await this.#freeSlot();
+      if (!this.#hasSlot) await this.#waitForSlot();
       if (this.deps.stopping.aborted || this.#isStale) return false;
       // The attempt may wait for a slot: a change until then makes the data read ahead outdated.
       const take = (): FoundDelivery | undefined => {
@@ -183,7 +183,7 @@ export class EndpointWorker extends WithDeps<
     return this.#calling < this.#maxCalls && this.queue.underWay < MAX_UNRECORDED;
   }
 
-  async #freeSlot(): Promise<undefined> {
+  async #waitForSlot(): Promise<undefined> {
     while (!this.#hasSlot) {
       if (this.queue.underWay >= MAX_UNRECORDED) this.deps.deliveries.flushNow();
       await this.#slotChange();

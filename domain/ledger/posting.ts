@@ -85,8 +85,8 @@ export const startPostingNew = (
   attempt: PostingAttempt,
 ): readonly EntryEvent[] => {
   const drafted = draftEntry(state, { ...draft, redraft: true });
-  const posted: Entry = drafted.length === 0 ? state : { status: 'draft', ...draft, createdAt: 0 };
-  return [...drafted, ...startPosting(posted, { ...attempt, discardsIfRefused: true })];
+  const toPost: Entry = drafted.length === 0 ? state : { status: 'draft', ...draft, createdAt: 0 };
+  return [...drafted, ...startPosting(toPost, { ...attempt, discardsIfRefused: true })];
 };
 
 /** Discards a draft that the journal would refuse and no user asked for; no events if there is no draft. */

@@ -126,7 +126,7 @@ export interface StartConversation {
 
 export interface SendMessage {
   readonly messageId: string;
-  /** A new data key for this message. */
+  /** Name of a new data key for this message. */
   readonly textKey: string;
   readonly senderId: string;
   /** Stored form, with mentions as ids. */

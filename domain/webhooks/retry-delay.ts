@@ -18,7 +18,7 @@ export const retryAfterOf = (status: number, header: string | undefined, now: nu
 /** Maximum share by which jitter lengthens a delay; jitter never shortens a delay. */
 const JITTER = 0.1;
 /** Limits a receiver's `Retry-After` to this multiple of the delay. */
-const LONGEST = 2;
+const MAX_RETRY_AFTER_FACTOR = 2;
 
 interface RetryPlan {
   /** Seconds after attempt 1, 2, 3, 4. */
@@ -33,6 +33,6 @@ interface RetryPlan {
 /** Delay in ms until the attempt after `attempt`. */
 export const retryDelayMs = ({ retrySeconds, attempt, random, retryAfterMs }: RetryPlan): number => {
   const step = (retrySeconds[attempt - 1] ?? retrySeconds.at(-1) ?? 0) * 1000;
-  const asked = Math.min(retryAfterMs ?? 0, step * LONGEST);
+  const asked = Math.min(retryAfterMs ?? 0, step * MAX_RETRY_AFTER_FACTOR);
   return Math.max(Math.ceil(step), Math.floor(step * (1 + random * JITTER)), Math.floor(asked));
 };

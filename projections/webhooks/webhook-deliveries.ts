@@ -41,6 +41,7 @@ interface EndpointDoc {
   readonly subscription_id: string;
 }
 
+// Stores keep the former word for a queue.
 const endpoints = platformCollection<EndpointDoc>('webhook_lanes');
 
 const queueOf = (isOrdered: boolean) => (isOrdered ? 'ordered' : 'parallel');

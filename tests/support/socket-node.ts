@@ -4,7 +4,7 @@ import type { Socket } from 'node:net';
 import { SocketServer, type SocketServerDeps } from '../../api/ws/socket-server.ts';
 import type { UserPrincipal } from '../../application/core/commands/principal.ts';
 import { LiveFeed } from '../../application/core/subscriptions/live-feed.ts';
-import { Envelopes } from '../../application/messaging/live-envelopes.ts';
+import { Envelopes } from '../../application/messaging/envelopes.ts';
 import { type Position, StoreUnavailable } from '../../application/ports/event-store.ts';
 import type { KeyStore } from '../../application/ports/key-store.ts';
 import { registerUser, userStream } from '../../domain/identity/user.ts';

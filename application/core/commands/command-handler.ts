@@ -147,7 +147,7 @@ export class CommandHandler extends WithDeps<
 
   async #runBatch(stream: string, batch: readonly QueuedCommand[]): Promise<void> {
     let rest = batch;
-    let fresh = this.deps.states.cached(stream) === undefined;
+    let mustRead = this.deps.states.cached(stream) === undefined;
     let wasRead = false;
     while (rest.length > 0) {
       const [first] = rest;
@@ -156,23 +156,21 @@ export class CommandHandler extends WithDeps<
         const { isNew = false, priorAttempt, type } = first.command;
         // If the stream has events after all, the append fails and the next attempt reads them.
         const assumed = isNew && !wasRead && priorAttempt === undefined ? emptyOf(type) : undefined;
-        const loaded =
-          (fresh ? undefined : this.deps.states.cached(stream)) ??
-          assumed ??
-          (await this.deps.states.refresh(stream, type));
-        fresh &&= assumed === undefined;
+        const cached = mustRead ? undefined : this.deps.states.cached(stream);
+        const loaded = cached ?? assumed ?? (await this.deps.states.refresh(stream, type));
+        const isFresh = mustRead && assumed === undefined;
         wasRead = true;
-        const done = await this.#batch.append(stream, rest, loaded, { isFresh: fresh });
+        const done = await this.#batch.append(stream, rest, loaded, { isFresh });
         rest = rest.slice(done);
         // A refusal or a decision to write nothing is confirmed on a fresh state before it is answered.
-        fresh = done === 0;
+        mustRead = done === 0;
       } catch (error) {
         if (!(error instanceof WrongExpectedRevision)) {
           this.deps.states.drop(stream);
           for (const waiting of rest) waiting.reject(error);
           return;
         }
-        fresh = true;
+        mustRead = true;
         rest = this.#giveUpOnLate(rest);
       }
     }

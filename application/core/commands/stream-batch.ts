@@ -79,6 +79,7 @@ export class StreamBatch extends WithDeps<StreamBatchDeps & { readonly group: Gr
           });
           const appended = await during(span, this.deps.group.append({ stream, expected, events }, newKeys));
           const type: AnyStreamType | undefined = batch[0]?.command.type;
+          // Drops an older cached state.
           if (uncached) this.deps.states.onEvent(stream, current.revision);
           else if (type !== undefined)
             this.deps.states.set(stream, { ...current, position: appended.position }, type);

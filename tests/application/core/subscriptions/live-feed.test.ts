@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { z } from 'zod';
 import { firstAdminKeyId } from '../../../../application/core/privacy/key-ids.ts';
 import { LiveFeed } from '../../../../application/core/subscriptions/live-feed.ts';
-import { Envelopes } from '../../../../application/messaging/live-envelopes.ts';
+import { Envelopes } from '../../../../application/messaging/envelopes.ts';
 import {
   type EventStore,
   type GrowthListener,
