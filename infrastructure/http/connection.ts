@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net';
-import { Client } from 'undici';
+import { Client, type Dispatcher } from 'undici';
 import type { Answered, OutboundRequest } from '../../application/ports/outbound-http.ts';
 import { keptHeaders, sentHeaders } from './messages.ts';
 
@@ -13,6 +13,7 @@ export class Connection {
   readonly #socket: Socket;
   readonly #client: Client;
   readonly #openedAt = performance.now();
+  #isOpen = true;
   #heard = 0;
   #ended: () => void = () => undefined;
 
@@ -44,7 +45,7 @@ export class Connection {
 
   /** False once the connection is known to be closed. */
   get isOpen(): boolean {
-    return !this.#socket.destroyed;
+    return this.#isOpen && !this.#socket.destroyed;
   }
 
   get ageMs(): number {
@@ -66,42 +67,21 @@ export class Connection {
   }
 
   /**
-   * Reads an answer up to the wanted length of its body. An answer whose body breaks off counts as truncated.
    * @param isLast asks the server to close afterwards
    * @throws the signal's reason, or undici's error
    */
-  async exchange(
-    { method, headers, body, maxResponseBytes }: OutboundRequest,
-    path: string,
-    isLast: boolean,
-    signal: AbortSignal,
-  ): Promise<Answered> {
+  exchange(call: OutboundRequest, path: string, isLast: boolean, signal: AbortSignal): Promise<Answered> {
     this.#heard = this.#socket.bytesRead;
-    const call = { path, method, headers: sentHeaders(headers), body: body ?? null, reset: isLast, signal };
-    const answer = await this.#client.request(call);
-    const chunks: Buffer[] = [];
-    let room = maxResponseBytes;
-    let truncated = false;
-    try {
-      // A body without an encoding yields buffers; leaving the loop ends the call.
-      for await (const chunk of answer.body as AsyncIterable<Buffer>) {
-        chunks.push(chunk.subarray(0, room));
-        truncated = chunk.length > room;
-        if (truncated) break;
-        room -= chunk.length;
+    const { method, body = null } = call;
+    const headers = sentHeaders(call.headers);
+    return new Promise((resolve, reject) => {
+      const answer = new Answer(call.maxResponseBytes, signal, resolve, reject);
+      try {
+        this.#client.dispatch({ path, method, headers, body, reset: isLast }, answer);
+      } catch (error) {
+        answer.refused(error);
       }
-    } catch {
-      signal.throwIfAborted();
-      truncated = true;
-    }
-    const kept = keptHeaders(answer.headers);
-    return {
-      kind: 'answered',
-      status: answer.statusCode,
-      headers: kept,
-      body: Buffer.concat(chunks),
-      truncated,
-    };
+    });
   }
 
   close(): void {
@@ -111,8 +91,91 @@ export class Connection {
   }
 
   #end(): void {
+    this.#isOpen = false;
     const ended = this.#ended;
     this.#ended = () => undefined;
     ended();
   }
+}
+
+/** Collects an answer up to the wanted length of its body. An answer whose body breaks off counts as truncated. */
+class Answer implements Dispatcher.DispatchHandler {
+  readonly #signal: AbortSignal;
+  readonly #resolve: (answer: Answered) => void;
+  readonly #reject: (error: unknown) => void;
+  readonly #chunks: Buffer[] = [];
+  #room: number;
+  #head: Pick<Answered, 'status' | 'headers'> | undefined;
+  #controller: Dispatcher.DispatchController | undefined;
+
+  constructor(
+    maxBytes: number,
+    signal: AbortSignal,
+    resolve: (answer: Answered) => void,
+    reject: (error: unknown) => void,
+  ) {
+    this.#room = maxBytes;
+    this.#signal = signal;
+    this.#resolve = resolve;
+    this.#reject = reject;
+    signal.addEventListener('abort', this.#giveUp);
+  }
+
+  /** The exchange could not start. */
+  refused(error: unknown): void {
+    this.#fail(error);
+  }
+
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    this.#controller = controller;
+    if (this.#signal.aborted) this.#giveUp();
+  }
+
+  onResponseStart(
+    _controller: Dispatcher.DispatchController,
+    status: number,
+    headers: Readonly<Record<string, string | string[] | undefined>>,
+  ): void {
+    // 1xx is informational: the answer follows.
+    if (status >= 200) this.#head = { status, headers: keptHeaders(headers) };
+  }
+
+  onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    this.#chunks.push(chunk.subarray(0, this.#room));
+    if (chunk.length <= this.#room) {
+      this.#room -= chunk.length;
+      return;
+    }
+    this.#settle(true);
+    controller.abort(new Error('enough was read'));
+  }
+
+  onResponseEnd(): void {
+    this.#settle(false);
+  }
+
+  onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
+    if (this.#head === undefined || this.#signal.aborted) this.#fail(error);
+    else this.#settle(true);
+  }
+
+  #settle(truncated: boolean): void {
+    this.#signal.removeEventListener('abort', this.#giveUp);
+    if (this.#head === undefined) {
+      this.#reject(new Error('an answer without a beginning'));
+      return;
+    }
+    const { status, headers } = this.#head;
+    this.#resolve({ kind: 'answered', status, headers, body: Buffer.concat(this.#chunks), truncated });
+  }
+
+  #fail(error: unknown): void {
+    this.#signal.removeEventListener('abort', this.#giveUp);
+    this.#reject(error);
+  }
+
+  readonly #giveUp = (): void => {
+    this.#fail(this.#signal.reason);
+    this.#controller?.abort(new Error('given up'));
+  };
 }

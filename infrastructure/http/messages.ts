@@ -26,8 +26,15 @@ const KEPT_HEADERS = [
 ] as const;
 const MAX_HEADER = 1_000;
 
-export const sentHeaders = (headers: Readonly<Record<string, string>>): Record<string, string> =>
-  Object.fromEntries(Object.entries(headers).filter(([name]) => !CONNECTION_HEADERS.has(name.toLowerCase())));
+/** Alternating names and values, undici's native form. */
+export const sentHeaders = (headers: Readonly<Record<string, string>>): string[] => {
+  const sent: string[] = [];
+  for (const name in headers) {
+    const value = headers[name];
+    if (value !== undefined && !CONNECTION_HEADERS.has(name.toLowerCase())) sent.push(name, value);
+  }
+  return sent;
+};
 
 export const keptHeaders = (
   headers: Readonly<Record<string, string | string[] | undefined>>,
