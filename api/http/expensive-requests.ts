@@ -7,7 +7,7 @@ import { rateLimited } from './errors.ts';
 
 /** Maximum of concurrent requests of this node and of a tenant; a tenant gets one slot even beyond the total. */
 const LIMITS = { total: 8, perTenant: 2, reserved: 1 };
-/** Maximum of waiting requests of one tenant. */
+/** Maximum of waiting requests per `ownerKey`: a tenant, a partner, or all platform admins. */
 const MAX_WAITING = 64;
 const WAIT_MS = 20_000;
 

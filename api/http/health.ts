@@ -33,7 +33,6 @@ export interface Build {
   readonly revision?: string | null | undefined;
 }
 
-/** `GET /version` names the running build. */
 export const versionRoute = ({ version, revision = null }: Build): Route =>
   route({
     ...operatorRoute,

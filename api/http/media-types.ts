@@ -19,7 +19,7 @@ const unsupported = (message: string): DomainError => new DomainError('unsupport
 
 /**
  * The kind of body that `Content-Type` declares.
- * @throws {DomainError} 415 unless it is one of `kinds`, uncompressed and in UTF-8
+ * @throws {DomainError} 415 unless it is one of `kinds` and uncompressed; JSON and forms must be in UTF-8
  */
 export const bodyKindOf = ({ headers }: IncomingMessage, kinds: readonly BodyKind[]): BodyKind => {
   const encoding = headers['content-encoding'];

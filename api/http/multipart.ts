@@ -89,7 +89,7 @@ const parserOf = ({ headers }: IncomingMessage, limit: number): busboy.Busboy =>
  * @param receive gets the file's bytes; when the upload fails, the file's stream is destroyed, and the failure is
  * thrown after `receive` has ended
  * @param drop deletes the stored file of a refused upload
- * @throws {DomainError} 413 as soon as the file or a field exceeds its limit; 400 for anything but one whole file
+ * @throws {DomainError} 413 as soon as the file or a field is too large; 400 for other faults, such as no file
  */
 export const readMultipart = async <Received>(
   request: IncomingMessage,

@@ -39,7 +39,7 @@ const idOfKey = (formId: string, { key, nonce }: IdempotencyUse): string =>
 
 export interface GivenSubmission {
   readonly id: string | undefined;
-  /** The request's idempotency key; a submission without an id derives its id from the key, the same at each try. */
+  /** The request's idempotency key. Without an id, each try derives the same id from the key. */
   readonly key?: IdempotencyUse | undefined;
   readonly values: Input;
 }

@@ -60,7 +60,7 @@ export class Forms extends WithDeps<{
   readonly slugs: FormSlugs;
 }> {
   /**
-   * @throws `validation_failed`, `already_exists` for the slug, `constraint_violated` for fields that the entity lacks
+   * @throws `validation_failed`, `already_exists` for the slug, `constraint_violated` for the entity or its fields
    */
   async create(tenantId: string, given: GivenForm, context: RequestContext): Promise<WrittenForm> {
     refuseDuplicates(given.fields);
@@ -83,7 +83,7 @@ export class Forms extends WithDeps<{
 
   /**
    * Changes of a published form take effect at once.
-   * @throws `not_found`, `validation_failed`, `already_exists`, `constraint_violated`
+   * @throws `not_found`, `validation_failed`, `already_exists`, `constraint_violated`, `conflict`
    */
   async change(
     tenantId: string,
@@ -172,7 +172,7 @@ export class Forms extends WithDeps<{
     return { tenantId, form, fields, entity, timeZone: tenant.timezone };
   }
 
-  /** Frees the slug after the form's event; if a crash leaves a claim, it counts as unused later. */
+  /** Frees the slug after the form's event. A claim that a crash leaves behind is unused and expires. */
   #release(tenantId: string, { id, slug, claimId }: ExistingForm, { cause }: RequestContext): Promise<void> {
     return this.deps.slugs.free(tenantId, { slug, formId: id, claimId }, cause);
   }

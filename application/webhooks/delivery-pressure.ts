@@ -1,10 +1,10 @@
 import { pause } from '../core/runtime/timers.ts';
 import type { Clock } from '../ports/clock.ts';
 
-/** Returns when (ms) the wait of the tenant's oldest webhook in a stage began; undefined when no webhook waits. */
+/** Returns the time (ms) since which the tenant's oldest delivery waits in a stage; undefined when none waits. */
 type WaitingSince = (tenantId: string) => number | undefined;
 
-/** Webhooks may wait this long (ms) before writes are delayed. */
+/** Deliveries may wait this long (ms) before writes are delayed. */
 const FREE_MS = 250;
 /** Share of the excess lag by which each write is delayed. */
 const SHARE = 0.5;
@@ -15,7 +15,7 @@ const BUSY = 0.75;
 const CACHED_MS = 25;
 
 /**
- * Slows a tenant's writes while its webhooks lag in a busy process (decision 66). Otherwise many client connections
+ * Slows a tenant's writes while its deliveries lag in a busy process (decision 66). Otherwise many client connections
  * starve the few concurrent calls per endpoint.
  */
 export class DeliveryPressure {

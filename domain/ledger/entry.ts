@@ -45,7 +45,7 @@ export const EntryPostingStarted = defineEvent(
     discards_if_refused: z.literal(true).optional(),
   }),
 );
-/** The journal refused the posting: the entry is a draft again. */
+/** The journal refused the posting: the entry is a draft again, or discarded by the next event. */
 export const EntryPostingAbandoned = defineEvent('EntryPostingAbandoned', ended);
 export const EntryPostingSettled = defineEvent(
   'EntryPostingSettled',
@@ -220,7 +220,7 @@ interface DraftEntry extends NewEntry {
 export const immutable = (message = 'The entry is posted and cannot be changed.'): DomainError =>
   new DomainError('immutable', message);
 
-/** Thrown while a posting or reversal of the entry is under way: callers complete the posting, then decide again. */
+/** Thrown while an attempt is open or when the loaded entry is outdated: callers settle the entry, then try again. */
 export class PostingInProgress extends Error {
   override readonly name = 'PostingInProgress';
 }

@@ -25,7 +25,7 @@ export type RecordWithJob = LiveRecord & { readonly job: JobState };
 
 /** Facts for checking a move, in addition to the record. */
 export interface Surroundings {
-  /** The workflow in the job's version. */
+  /** The workflow, in the version that the job runs. */
   readonly machine: Machine;
   /** Fields of the record's entity. */
   readonly fields: FieldSpecs;
@@ -86,7 +86,7 @@ const isEmpty = (value: JsonValue | undefined): boolean => {
   return typeof value === 'object' && Object.keys(value).length === 0;
 };
 
-/** Events that this actor can use in the present state: the role is allowed, and the guard holds without a payload. */
+/** Events that the actor can use now: role allowed, guard true without a payload. Required fields are not checked. */
 export const allowedEvents = (record: RecordWithJob, surroundings: Surroundings): readonly string[] =>
   [...surroundings.machine.edgesFrom(record.job.state)]
     .filter(([, edge]) => admits(edge, surroundings.actor.role) && passes(edge, record, surroundings, {}))
@@ -120,7 +120,6 @@ export const checkTransition = (
   return { kind: 'moves', edge };
 };
 
-/** The error of a refusal. */
 export const refusalError = (refusal: Refusal): DomainError => {
   switch (refusal.kind) {
     case 'role_not_admitted':

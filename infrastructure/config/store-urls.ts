@@ -2,8 +2,8 @@ import { createRequire } from 'node:module';
 import { decoded, hasHost, hasScheme, without } from './kinds.ts';
 
 /**
- * Connection strings, checked before the start. The clients' own messages hold parts of them, and the client of
- * EventStoreDB prints the whole string, password included, for an option that it does not know.
+ * Checks connection strings before the start, because errors of the clients may print passwords: for an unknown
+ * option, the EventStoreDB client prints the whole string.
  */
 
 const BOOLEAN = /^(true|false)$/;
@@ -33,7 +33,7 @@ const ESDB_OPTIONS: Readonly<Record<string, RegExp>> = {
   nodepreference: /^(leader|follower|read[_-]?only[_-]?replica|random)$/i,
 };
 
-/** The reason why the client of EventStoreDB would refuse a connection string; undefined if it accepts it. */
+/** Returns the fault of an EventStoreDB connection string, or undefined. Stricter than the client. */
 const esdbFault = (value: string): string | undefined => {
   if (!/^esdb(\+discover)?:\/\//.test(value))
     return 'must be an EventStoreDB connection string that begins with esdb://';
@@ -60,7 +60,7 @@ const esdbFault = (value: string): string | undefined => {
 /** Loads the MongoDB driver, whose constructor checks the options, only when there is a connection string. */
 const require = createRequire(import.meta.url);
 
-/** The reason why the driver of MongoDB would refuse a connection string; undefined if it accepts it. */
+/** Returns the fault for which the MongoDB driver would refuse a connection string, or undefined. */
 const mongoFault = (value: string): string | undefined => {
   if (!/^mongodb(\+srv)?:\/\//.test(value))
     return 'must be a MongoDB connection string that begins with mongodb://';

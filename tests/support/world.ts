@@ -32,7 +32,7 @@ export interface TestTenant {
 }
 
 export interface World {
-  /** Replaced by {@link restart}; clients follow. */
+  /** Replaced by {@link restart}; clients then call the new server. */
   readonly server: Server;
   readonly anybody: Client;
   readonly platform: Client;
@@ -51,7 +51,7 @@ export const BASE = '/api/v1/tenant/messaging/conversations';
 export const NOTIFICATIONS = '/api/v1/tenant/notifications';
 export const USERS = '/api/v1/tenant/users';
 
-/** For `after` hooks, even if the start failed. */
+/** Kills the servers of the file in `after` hooks, except shared ones; also after a failed start. */
 export const endWorld = cleanUp;
 
 /** A server for the calling file only; its tests may end it. */

@@ -2,7 +2,7 @@ import type { Envelope, Socket, SocketState } from '../../../client/src/index.ts
 import { clientOf } from './clients.ts';
 import { getSessions, identityOf, signIn, type TenantSession } from './store.ts';
 
-/** One socket for all parts of the page; stays open while it has listeners, and resumes after its last position. */
+/** One socket per identity, for all parts of the page; open while it has listeners, resumes after its last position. */
 
 export interface LiveListener {
   readonly onEnvelope?: (envelope: Envelope) => void;
@@ -59,8 +59,8 @@ class Hub {
   }
 
   /**
-   * Called when the server has ended the session or lowered the role. A request shows which, and asks for a new
-   * sign-in if needed.
+   * Called when the server has ended the session or lowered the role. Reads the present role from the server;
+   * the request waits for a new sign-in if the session has ended.
    */
   async #restart(): Promise<void> {
     const since = Date.now() - this.#restartedAt;
@@ -74,7 +74,7 @@ class Hub {
         signIn({ ...now, role });
       }
     } catch {
-      // The tenant is suspended or the person has signed out: the pages show this.
+      // The tenant is suspended, the person has signed out, or the request failed: the pages show this.
       return;
     }
     if (this.#listeners.size === 0) return;

@@ -15,7 +15,7 @@ interface Waiter {
   readonly begin: () => void;
 }
 
-/** Runs a search in a slot, with its deadline (on the clock of `performance.now()`). */
+/** Runs a search in a slot; `deadline` is a time of `performance.now()`. */
 type SearchSlots = <T>(
   tenant: string,
   search: (deadline: number) => Promise<T>,

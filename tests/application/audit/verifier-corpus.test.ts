@@ -20,7 +20,7 @@ const SEED = 20_260_101;
 const COUNT = 500;
 const OF_PROOFS = 100;
 
-/** The verdict without its message, or that the check failed. */
+/** The verdict without its message; `not checked` when the verifier could not check. */
 const saidBy = (ran: Ran) => (ran.code === 2 ? 'not checked' : withoutMessage(verdictOf(ran)));
 
 describe('Mutations of a real export', function () {

@@ -86,7 +86,7 @@ describe('Issuing an invoice to the upstream', () => {
     at.upstream.sends = ['refuse'];
     const error = await refusalOf(issue());
     expect([error.code, error.details]).to.deep.equal(['upstream_refused', { reason: 'HTTP 422: no' }]);
-    // The caller must be able to read up to this position.
+    // The stored refusal counts as a write of the caller (read your writes).
     const { position } = await invoicesOf(at.node);
     expect(at.wrote).to.deep.equal([position]);
     expect(await at.node.log.invoice(SCOPE, 'acme', invoice.id)).to.deep.equal({

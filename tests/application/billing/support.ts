@@ -140,7 +140,7 @@ export const draftOf = (own: Partial<Draft> = {}): Draft => ({
   ...own,
 });
 
-/** Partners `north` (customers `acme`, `brook`) and `south` (`cove`), and a tenant `dale` without a partner. */
+/** Starts a node with partners `north` (customers `acme`, `brook`) and `south` (`cove`); tenant `dale` has none. */
 export const invoicing = async (options: Partial<SharedStores> = {}) => {
   const clock = sleepyClock();
   const stores = { ...memoryStores(), ...options };

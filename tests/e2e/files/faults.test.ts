@@ -73,11 +73,11 @@ describe('Files under faults', () => {
     const kept = await uploaded(ann.api, own, 'kept');
     const begun = beginUpload(world.server, ann.token, own, randomBytes(3_000_000));
     await eventually('it is being written', async () => (await halves()) === 1);
-    // Imitates a process that was killed after it stored the bytes and before the event: no event names the blob.
     const { whole } = await blobsIn(world.server.dataDir);
     await world.server.kill();
     begun.abort();
     const blob = whole.find((path) => path.endsWith(kept.id)) ?? '';
+    // The orphan imitates a kill after the bytes were stored and before the event was appended.
     const orphan = blob.replace(kept.id, `${kept.id.slice(0, 24)}00000000${kept.id.slice(32)}`);
     await copyFile(blob, orphan);
     const left = await blobsIn(world.server.dataDir);

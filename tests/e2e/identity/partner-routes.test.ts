@@ -13,7 +13,7 @@ interface Call {
   readonly billing: boolean;
 }
 
-/** Rules of every route of the partner portal, taken from the document, so that new routes are covered. */
+/** Rules of all partner portal routes. The routes come from the OpenAPI document, so new ones are covered. */
 describe('Every route of the partner portal', () => {
   let world: World;
   let home: TestTenant;

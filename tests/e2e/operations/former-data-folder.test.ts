@@ -18,15 +18,15 @@ import { ENTRIES, entry } from '../ledger/support.ts';
 import { JOBS } from '../workflow/support.ts';
 
 /**
- * Reads a data folder of a former version (tests/fixtures/former-data), which has every event type and the answers of
- * that version.
+ * Reads and continues a data folder of a former version (tests/fixtures/former-data). The fixture has every event type
+ * of that version and its recorded answers.
  */
 
 const EVENTS = '/api/v1/tenant/audit/events';
 const PROOF = '/api/v1/tenant/audit/proof';
 const NDJSON = { headers: { accept: 'application/x-ndjson' } };
 
-/** Members that depend on the time of the read: whether it is within a window. */
+/** Members that depend on the time of the read: `open` tells whether a window has not ended yet. */
 const TIMELY = new Set(['open']);
 
 const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
