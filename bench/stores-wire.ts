@@ -6,7 +6,7 @@ import { count, type Line } from './report.ts';
 
 const PAIRS = 32;
 
-/** Counts messages on the wire, whose numbers do not depend on the machine. */
+/** Counts events, appends and subscriptions between the product and a test server of EventStoreDB. */
 export const benchWire = (scale: number): Promise<Line[]> =>
   inFolder(async (folder) => {
     const server = await startEventStoreDb();

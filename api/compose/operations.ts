@@ -7,7 +7,7 @@ import { projectionRoutes } from '../routes/operations/projections.ts';
 import type { Area } from './area.ts';
 import type { Core } from './core.ts';
 
-/** Routes by which platform admins see, retry and rebuild read models, and the sampled metrics. */
+/** Composes the routes by which platform admins see, retry and rebuild read models, and the gauge sampler. */
 export const composeOperations = (core: Core, runners: readonly ProjectionRunner[]): Area => {
   const { adapters, config, readModels } = core;
   const operations = new Operations({ ...core, runners });

@@ -74,7 +74,7 @@ export interface ErrorAnswer {
   readonly body: ErrorBody;
 }
 
-/** Codes that a client may retry unchanged, after `details.retry_after` or one second. */
+/** Codes after which a client may repeat the same request, in `details.retry_after` seconds or in one second. */
 const RETRYABLE: ReadonlySet<ErrorCode> = new Set(['rate_limited', 'read_model_behind', 'unavailable']);
 
 /** Codes whose bodies have no `details` (specification, Errors). */

@@ -7,7 +7,7 @@ export const SOCKET_PATH = '/api/v1/ws';
 /** Methods of {@link SOCKET_PATH}, the value of `Allow`. */
 export const SOCKET_METHODS: readonly string[] = ['GET', 'OPTIONS'];
 
-/** The refusal of a request that asks for no upgrade. */
+/** The error for a request without an upgrade: 426 for GET and HEAD, 405 for other methods. */
 export const notAnUpgrade = (method: string): DomainError =>
   method === 'GET' || method === 'HEAD'
     ? new DomainError('upgrade_required', 'This path is a WebSocket. Connect with a WebSocket client.')

@@ -90,7 +90,7 @@ const bodyOf = async (request: IncomingMessage): Promise<Buffer> => {
   return Buffer.concat(chunks);
 };
 
-/** Forwards the same headers and bytes, so that the target can verify the signature itself. */
+/** Forwards the delivery's headers and bytes unchanged, so that the target can verify the signature too. */
 const forwarded = async (url: string, { headers }: IncomingMessage, body: Buffer) => {
   const own = Object.entries(headers).flatMap(([name, value]): [string, string][] =>
     OWN_HEADERS.has(name) || typeof value !== 'string' ? [] : [[name, value]],

@@ -1,6 +1,6 @@
 import recorded from './examples.json' with { type: 'json' };
 
-/** Examples of an operation for the document, from `examples.json`. */
+/** Examples of an operation for the OpenAPI document, from `examples.json`. */
 export interface OperationExample {
   /** Path parameters, query and headers. */
   readonly parameters?: Readonly<Record<string, unknown>>;

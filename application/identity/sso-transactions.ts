@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { decrypt, encrypt } from '../core/privacy/aes-gcm.ts';
 import type { Clock } from '../ports/clock.ts';
 
-/** A started sign-in, kept sealed in a cookie until the browser returns. */
+/** A started sign-in, kept encrypted in a cookie until the browser returns. */
 
 const schema = z.object({
   tenantId: z.string(),
@@ -20,10 +20,10 @@ type Transaction = z.output<typeof schema>;
 
 export const TRANSACTION_MS = 10 * 60_000;
 
-/** Bytes of IV and tag; sealed text is never shorter. */
+/** Bytes of IV and tag; an encrypted text is never shorter. */
 const SHORTEST = 28;
 
-/** Seals transactions with AES-256-GCM under a key derived from `MASTER_KEY`; each is bound to its `state`. */
+/** Encrypts transactions by AES-256-GCM with a key derived from `MASTER_KEY`; each is bound to its `state`. */
 export class SsoTransactions {
   readonly #key: KeyObject;
   readonly #clock: Clock;
@@ -38,7 +38,7 @@ export class SsoTransactions {
     return encrypt(this.#key, contextOf(state), JSON.stringify(whole)).toString('base64url');
   }
 
-  /** Undefined for a text that was not sealed for this state, and for an expired transaction. */
+  /** Undefined for a text that `seal` did not make for this state, and for an expired transaction. */
   open(state: string, sealed: string): Transaction | undefined {
     const bytes = Buffer.from(sealed, 'base64url');
     // Accepts only canonical base64url.

@@ -4,7 +4,7 @@ import { openSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { fileURLToPath } from 'node:url';
 
-/** A server in its own process, so that the load generator does not share its event loop. */
+/** A server in its own process, so that the server and the load generator share no event loop. */
 export interface Child {
   readonly port: number;
   readonly pid: number;
@@ -19,8 +19,8 @@ const START_MS = 30_000;
 const STOP_MS = 12_000;
 
 /**
- * Starts `node <script>` with a free `PORT` and resolves when `path` answers 200. `BENCH_LOG` names a file for the
- * child's standard output, with its whole log.
+ * Starts `node <script>` with a free `PORT` and resolves when `path` answers 200. If `BENCH_LOG` names a file, the
+ * child logs at level debug, and its standard output is appended to that file.
  * @param script relative to `bench/`
  * @throws when the process ends or does not answer in time; the child inherits standard error
  */
@@ -65,10 +65,7 @@ const inherited = (): Record<string, string> => {
   return Object.fromEntries(names.flatMap((name) => (process.env[name] ? [[name, process.env[name]]] : [])));
 };
 
-/**
- * Below the system's range of ephemeral ports, which other connections and test servers use: a port must still be
- * free when the child binds it.
- */
+/** Lies below the ephemeral ports, which other connections take, so that a port stays free for the child. */
 const PORTS = { first: 20_000, count: 10_000 };
 
 const freePort = async (): Promise<number> => {

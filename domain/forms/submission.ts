@@ -4,9 +4,8 @@ import type { StreamType } from '../core/stream-type.ts';
 import { valuesSchema } from '../entities/fields.ts';
 
 /**
- * A submission of a form: one per form and `submission_id`, in the stream `submission-<id>`. Its id and its record's
- * id derive from form and `submission_id`. The record is created first; the request, its retry or a subscriber then
- * appends this event with the data of the record's first event.
+ * One submission per form and `submission_id`; the ids of its stream and of its record derive from both. The record
+ * is created first. Then the request, its retry or a subscriber appends `FormSubmitted`, built from `RecordCreated`.
  */
 
 export const FormSubmitted = defineEvent(

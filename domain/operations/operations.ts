@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { decided, defineEvent, type EventOf } from '../core/event.ts';
 import { stateless } from '../core/stream-type.ts';
 
-/** Requests of the platform's operator to running projections; the log delivers them to every node. */
+/** Requests of platform admins to running projections. Each node reads them from the log. */
 
 export const ProjectionRetryRequested = defineEvent(
   'ProjectionRetryRequested',

@@ -78,7 +78,7 @@ export const daysOf = (
 ): AsyncIterable<MeteredDay> =>
   inOrder(reader, 'days', tenantId, { index: 'by_day', range: { gt: dayBefore(first), lt: dayAfter(last) } });
 
-/** Active persons in all months from the month of the first day to the month of the last day. */
+/** Active persons of each month, from the month of the first day to the month of the last day. */
 export const activeOf = (
   reader: DocumentReader,
   tenantId: string,

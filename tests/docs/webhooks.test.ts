@@ -25,7 +25,7 @@ const vectors = z
   .min(4);
 type Verify = (headers: Record<string, string | undefined>, body: Uint8Array, secret: string) => boolean;
 
-/** Extracts the verifiers from the page, as customers copy them. */
+/** Runs the verifiers and the receiver of the page, as customers copy them. */
 describe('The page on webhooks', () => {
   let page: string;
   let folder: string;
@@ -92,7 +92,6 @@ describe('The page on webhooks', () => {
     const [typescript = ''] = blocks('ts');
     const file = join(folder, 'verify.ts');
     await writeFile(file, typescript);
-    // The page's exported functions.
     const { verify } = (await import(pathToFileURL(file).href)) as { verify: Verify };
     for (const { headers, body, secret, good } of cases()) {
       expect(verify(headers, Buffer.from(body), secret), JSON.stringify(headers)).to.equal(good);
@@ -113,7 +112,7 @@ print(json.dumps([verify(c["headers"], c["body"].encode(), c["secret"]) for c in
     const world = await sharedWorld(OPEN);
     const tenant = await paidTenant(world);
     await plainEntity(tenant, 'crate');
-    // The receiver needs the secret of a subscription, whose URL needs the port of the receiver.
+    // The receiver starts with the subscription's secret, so the subscription gets the receiver's port later.
     const hook = await subscribe(tenant.admin, 'http://127.0.0.1:9/');
     let output = '';
     const child = spawn(process.execPath, [file], { env: { WEBHOOK_SECRET: hook.secret, PORT: '0' } });

@@ -149,7 +149,7 @@ const START_MS = 150_000;
 /** With V8's default young generation of 1 MB, a start spends a tenth of its processor time on garbage collection. */
 export const FEW_COLLECTIONS = ['--min-semi-space-size=16'];
 
-/** The file that `npm start` runs. Like users, tests start it without further options of Node. */
+/** The source that `npm start` loads, there with options of Node. Tests start it without options. */
 export const SOURCE = join(import.meta.dirname, '../../api/main.ts');
 const MAIN = productFile('api/main.ts');
 
@@ -263,7 +263,7 @@ export const startSharedServer = async (env: ServerOptions['env'], beside?: Serv
 /** Shortest limit of {@link eventually}: only tests that fail wait so long, and a busy machine is slow. */
 const LEAST_WAIT_MS = 60_000;
 
-/** A check often is a request, so long waits repeat it less often. */
+/** Most checks are requests, so a long wait repeats them less often. */
 const pollMs = (waited: number): number => (waited < 1000 ? 15 : Math.min(15 + waited / 50, 150));
 
 /**

@@ -25,7 +25,7 @@ export interface Slot {
 
 const FORM = /\/message-([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\.([0-9]{1,3})$/;
 
-/** The slot that a key id of the form `<tenant>/message-<page>.<slot>` names. */
+/** Parses a key id `<tenant>/message-<page>.<slot>`; undefined for any other id. */
 export const slotOf = (keyId: string): Slot | undefined => {
   const [, page, digits] = FORM.exec(keyId) ?? [];
   const slot = Number(digits);
@@ -111,14 +111,14 @@ export class KeyPages {
       }
       return slots.map(({ page, slot }) => keyAt(pages.get(page), slot));
     } finally {
-      // Wipes keys that were not requested.
+      // Wipes the pages; the returned keys are copies.
       for (const page of pages.values()) page.fill(0);
     }
   }
 
   /** Overwrites a key permanently. Safe to repeat; other nodes may destroy keys of the same page at the same time. */
   async destroy({ page, slot }: Slot): Promise<void> {
-    // One at a time in this process, so that `replace` fails only because of other nodes.
+    // One key of a page at a time in this process, so that `replace` fails only because of other nodes.
     const before = this.#destroying.get(page);
     const mine = (async () => {
       await before?.catch(() => undefined);

@@ -93,8 +93,8 @@ async function streamPage(
 }
 
 /**
- * Scans `$all`. A forward scan with a filter uses a subscription, which reports its progress; any other scan uses
- * reads.
+ * Scans `$all`. A forward scan with a filter uses a subscription, which reports its progress, if the server
+ * reports the end of the log. Any other scan uses reads.
  * @throws {StoreUnavailable}
  */
 export async function scanAll(
@@ -115,7 +115,7 @@ export async function scanAll(
   return (await filteredScan(timed, scan)) ?? scanPages(timed, options, maxScanned);
 }
 
-/** Pages of `$all`. The bound is exclusive, regardless of the server's behaviour. */
+/** Reads `$all` in pages. `options.from` is exclusive, also when the server returns the event at it. */
 async function scanPages(
   { connection, timeoutMs }: TimedConnection,
   options: ReadAllOptions,
@@ -130,7 +130,7 @@ async function scanPages(
   const found: StoredEvent[] = [];
   let from: ReadPosition = bound ? logPosition(bound) : backward ? END : START;
   let last: Position | undefined = bound;
-  /** Position of the last event that is not the server's own; returned at the end of the log. */
+  /** Position of the product's last event; a forward scan returns it at the end of the log. */
   let lastOwn: Position | undefined = bound;
   let scanned = 0;
   let spare = 0;
@@ -158,7 +158,7 @@ async function scanPages(
     }
     if (full || scanned >= maxScanned) break;
     from = logPosition(last);
-    // The page held events of the server or of other types, and the next page may hold more of them.
+    // The page may have held events that were not selected, so the next page is larger.
     spare = Math.min(spare * 4 + SPARE, PAGE);
   }
   return { events: found, scanned, next: last, position: last ?? formatPosition(0) };

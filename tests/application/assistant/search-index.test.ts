@@ -78,7 +78,7 @@ describe('a search', () => {
   });
 });
 
-/** So many chunks that the search estimates cosines first. They form topics of 20 around random vectors. */
+/** Has topics of 20 chunks around random vectors: enough chunks that the search estimates cosines first. */
 describe('a search in a large corpus', () => {
   const DIMENSIONS = 512;
   const TOPICS = 100;

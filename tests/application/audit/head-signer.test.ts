@@ -21,7 +21,7 @@ import { openMemoryEventStore } from '../../support/memory-event-store.ts';
 
 const hashOf = (metadata: string): string => /"hash":"([0-9a-f]{64})"/.exec(metadata)?.[1] ?? '';
 
-/** Computes the root by the documented recipe. */
+/** Computes the root as `docs/audit-format.md` defines it. */
 const rootOf = async (events: EventStore, tenantId: string): Promise<string> => {
   const heads = new Map<string, string>();
   for (const { stream, revision, metadata } of await events.readAll({ limit: 1_000_000 })) {
@@ -45,7 +45,7 @@ describe('Signed heads', function () {
     await rm(folder, { recursive: true });
   });
 
-  /** One process with its own follower and connections over a shared log and file. */
+  /** Starts what one process has: its own follower and connection over the shared log and file. */
   const start = async (
     events: EventStore,
     options: { sink?: HeadSink; signed?: false; file?: string } = {},

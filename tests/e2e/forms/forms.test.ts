@@ -332,7 +332,7 @@ describe('Forms', () => {
     expect(put.status).to.equal(200);
     const shown = await world.anybody.get(publicPath(tenant, made));
     expect(shown.json).to.have.nested.property('fields.length', 1);
-    // The form can still be renamed and archived, and a full list of fields repairs it.
+    // The form can still be renamed, and accepts a list of fields without the removed one.
     expect((await admin.api.patch(`${FORMS}/${made.id}`, { title: 'Renamed' })).status).to.equal(200);
     const same = await admin.api.patch(`${FORMS}/${made.id}`, { fields: made.fields });
     expect(issuesOf(same.json)).to.deep.equal(['fields.1.field_key unknown_field']);

@@ -216,7 +216,7 @@ describe('The page of a public form', () => {
     expectSafe(sent.page);
     expect(await recordsOf(tenant.admin, form.entity_name)).to.have.length(before);
 
-    // The returned form is sent to the same address, as the same submission.
+    // The returned form keeps its address and its submission id.
     const again = formOn(sent.page, `${path}/submissions`);
     expect(again).to.deep.equal({ action: `${path}/submissions`, hidden });
     const mended = { ...again.hidden, name: 'Mended', terms: 'true' };

@@ -121,7 +121,7 @@ const messageOf = (message: Outgoing): Streams.ReadResp => {
   }
 };
 
-/** Resolves when the connection accepts more data. */
+/** Resolves when the connection accepts more data or has ended. */
 const written = (call: ReadCall, message: Streams.ReadResp): Promise<void> | undefined => {
   if (call.destroyed || call.cancelled || call.write(message)) return undefined;
   return new Promise((resolve) => {

@@ -18,7 +18,7 @@ const KEY = ['assistant-thread'] as const;
 /** Maximum of earlier messages that the API accepts. */
 const MOST = 50;
 
-/** The conversation, kept as long as the person is signed in: the server stores no conversation. */
+/** The turns, kept in memory until the person signs out or reloads: the server stores none of them. */
 export const useThread = (): [
   readonly Turn[],
   (change: (turns: readonly Turn[]) => readonly Turn[]) => void,
@@ -27,7 +27,7 @@ export const useThread = (): [
   const [turns, setTurns] = useState<readonly Turn[]>(() => {
     queries.setQueryDefaults(KEY, { gcTime: Number.POSITIVE_INFINITY });
     const kept = queries.getQueryData<readonly Turn[]>(KEY) ?? [];
-    // A question that was pending when the page was left can be asked again.
+    // A question that was pending when the page was left has failed, so that the person can ask it again.
     return kept.map((turn) =>
       turn.reply === undefined && turn.error === undefined
         ? { ...turn, error: new Error('You left the page before the answer arrived.') }
@@ -43,7 +43,7 @@ export const useThread = (): [
   return [turns, change];
 };
 
-/** The previous turns in the format of the API. */
+/** The last answered turns in the format of the API; turns without an answer are left out. */
 export const historyOf = (turns: readonly Turn[]) =>
   turns
     .flatMap(({ question, reply }) =>

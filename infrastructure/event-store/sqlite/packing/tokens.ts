@@ -1,4 +1,4 @@
-/** Converts parts of texts (bytes of ASCII) into the bytes that they stand for, and back. */
+/** Converts parts of ASCII texts into the bytes that they encode, and back. */
 
 import { LENGTHS } from './tags.ts';
 
@@ -19,7 +19,7 @@ function digits(alphabet: string): Int8Array {
 
 const digitAt = (values: Int8Array, from: Uint8Array, at: number): number => values[from[at] ?? 0] ?? -1;
 
-/** Writes `length` bytes from twice as many hexadecimal digits; false if the text holds another character. */
+/** Writes `length` bytes from twice as many lower-case hexadecimal digits; false for any other character. */
 export function writeHex(
   to: Uint8Array,
   at: number,
@@ -36,7 +36,7 @@ export function writeHex(
   return all >= 0;
 }
 
-/** False where the text from `from` on is no UUID in lower case. */
+/** Writes the 16 bytes of a UUID; false if the text at `from` is no UUID in lower case. */
 export function writeUuid(to: Uint8Array, at: number, text: Uint8Array, from: number): boolean {
   return (
     text[from + 8] === DASH &&
@@ -75,7 +75,7 @@ export function readUuid(to: Uint8Array, at: number, from: Uint8Array, start: nu
   return at + LENGTHS.uuid;
 }
 
-/** Number of bytes written; -1 where the text is no base64 with padding, or not the canonical text of its bytes. */
+/** Returns the number of bytes written; -1 if the text is empty or not canonical base64 with padding. */
 export function writeBase64(to: Uint8Array, at: number, text: Uint8Array, from: number, end: number): number {
   if ((end - from) % 4 !== 0 || end === from) return -1;
   const padding = text[end - 1] !== EQUALS ? 0 : text[end - 2] !== EQUALS ? 1 : 2;
@@ -93,7 +93,7 @@ export function writeBase64(to: Uint8Array, at: number, text: Uint8Array, from: 
     to[next + 2] = bits;
     next += 3;
   }
-  // Bits below the padding must be zero, as encoders write them.
+  // The unused bits before the padding must be zero, as encoders write them.
   const spare = padding === 0 ? 0 : padding === 1 ? to[next - 1] : (to[next - 1] ?? 0) | (to[next - 2] ?? 0);
   return all < 0 || spare !== 0 ? -1 : next - at - padding;
 }
@@ -120,7 +120,7 @@ export function readBase64(
   return end;
 }
 
-/** `2026-11-24T14:55:55.570Z`: digits in pairs (the last alone), and the characters between them. */
+/** Pattern of `2026-11-24T14:55:55.570Z`: 0 is any digit. A pair of digits is one byte, and so is the last digit. */
 const TIME = Buffer.from('0000-00-00T00:00:00.000Z');
 const TIME_PAIRS = new Uint8Array([0, 2, 5, 8, 11, 14, 17, 20]);
 
