@@ -11,7 +11,7 @@ const LOOPBACK = ['127.0.0.0/8', '::1/128'];
 /** Metadata, key sets and tokens are a few KiB. */
 const PROVIDER_LIMITS = { timeoutMs: 10_000, maxResponseBytes: 1024 * 1024 };
 
-/** Calls to a service of the operator. Outside production, loopback and plain http are allowed. */
+/** Calls to identity providers and `AUDIT_HEADS`. Outside production, loopback and plain http are allowed. */
 const serviceHttp = (networks: readonly string[], { NODE_ENV }: Config): OutboundHttp => {
   const tryingOut = NODE_ENV !== 'production';
   return guardedHttp({
@@ -38,7 +38,7 @@ const OPENED_NETWORKS = [
   'AUDIT_HEADS_ALLOWED_NETWORKS',
 ] as const;
 
-/** Logs a warning for each list of networks that outbound calls may reach, and when webhooks may be sent without TLS. */
+/** Logs a warning for each non-empty list of allowed networks, and when webhooks may be sent without TLS. */
 export const warnOfOpenings = (config: Config, logger: Logger): void => {
   for (const name of OPENED_NETWORKS) {
     const networks = config[name];

@@ -37,7 +37,7 @@ export const DEFAULT_BODY_LIMIT = 1_048_576;
 const TRUSTED_MS = 50;
 const EMPTY: JsonBody = Object.freeze({});
 
-/** Checked parts of a request that are known before its body; the path is checked later. */
+/** Checked query and headers of a request; the path is checked later. */
 interface Head {
   readonly query: unknown;
   readonly minPosition: Position | undefined;
@@ -131,7 +131,7 @@ export class Endpoint {
     exchange.principal = principal;
     const params = (): unknown => this.#params(segments);
     exchange.impersonationLog = impersonationLogOf(request, requestId, route, principal, params, appendLine);
-    // Counts before access checks: refused requests also cost work, and are logged under impersonation.
+    // Counts before the access checks, because refused requests also cost work.
     try {
       countRequest(limits, principal);
     } finally {
@@ -145,7 +145,7 @@ export class Endpoint {
     return this.#checkAccess(principal);
   }
 
-  /** Repeats the credential check if the first is 50 ms old or older: the credential may have been revoked. */
+  /** Repeats the checks of credential and access after `TRUSTED_MS`: the credential may have been revoked. */
   async #stillAdmitted(exchange: Exchange, admitted: Principal | undefined): Promise<Principal | undefined> {
     if (this.#family === undefined || monotonic() - exchange.admittedAt < TRUSTED_MS) return admitted;
     return this.#checkAccess(await this.#deps.authenticate(bearerToken(exchange.request), this.#family));
@@ -163,7 +163,7 @@ export class Endpoint {
     const { route } = this;
     const { request, requestId } = exchange;
     if (route.upload === undefined || principal === undefined) throw new Error('a route takes no uploads');
-    // `route()` paired these types and erased them, as in `#perform`.
+    // The compiler checked these types at `route()`, which erases them.
     const rules = route.upload as unknown as UploadRules<unknown>;
     checkMultipart(request, rules);
     const head = this.#head(exchange, principal);
@@ -281,7 +281,7 @@ export class Endpoint {
     };
     upload?.take();
     mark(this.route.operationId);
-    // `route()` paired the handler's types with these schemas and erased them.
+    // The compiler checked the handler's types against these schemas at `route()`, which erases them.
     const reply = await this.route.handle(request as never);
     if (reply.position !== undefined) this.#deps.answered(tenantOf(principal), reply.position);
     return reply;

@@ -12,8 +12,8 @@ import { ConnectionQueue } from './connection-queue.ts';
 const SOCKETS = 16;
 
 /**
- * Connections that may wait to be accepted; the system may allow fewer. Clients retry further connections after 1 s or
- * more.
+ * Connections that may wait at one socket to be accepted; the system may allow fewer. Clients retry further connections
+ * after 1 s or more.
  */
 const BACKLOG = 4096;
 
@@ -26,7 +26,7 @@ export interface Address {
   readonly host: string;
 }
 
-/** Further listening sockets of a server, and the connections accepted on these sockets. */
+/** Further listening sockets of a server, and the queue of new connections accepted on these sockets. */
 const others = new WeakMap<
   Server,
   { readonly listeners: readonly Listener[]; readonly queue: ConnectionQueue }
@@ -84,7 +84,6 @@ export const stopListening = async (server: Server): Promise<void> => {
   );
 };
 
-/** The number of open connections. */
 export const openConnections = async (server: Server): Promise<number> => {
   const counts = allOf(server).map(
     (listener) => new Promise<number>((resolve) => listener.getConnections((_, count) => resolve(count))),

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { Html, html } from './html.ts';
 import { PAGE_HEADERS, page } from './page.ts';
 
-/** The page of a one-time link for a new password. The link's secret is in the fragment, which no server sees. */
+/** The page of a one-time link for a new password. The secret is in the link's fragment: only the script sends it. */
 
 const SCRIPT = `
 const form = document.querySelector('form');

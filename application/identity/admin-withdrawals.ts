@@ -49,8 +49,8 @@ export const withdrawRights = async (
 };
 
 /**
- * Demotes, deactivates or forgets admins whose rights were withdrawn, unless the request has already changed the user's
- * stream. Completes requests that ended in between, for example in a crash.
+ * Demotes, deactivates or forgets an admin whose rights were withdrawn, if the request has not done so,
+ * for example because of a crash.
  */
 export const adminWithdrawal = (
   deps: Deps & { readonly keys: KeyRing; readonly emailHash: (email: string) => string },

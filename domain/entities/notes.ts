@@ -16,7 +16,7 @@ interface AddNote {
   readonly mentioned: readonly string[];
 }
 
-/** Same rules as a message: 1 to 10,000 code points, not blank. @throws `validation_failed` */
+/** Same rules as a message: storable text of 1 to 10,000 code points, not blank. @throws `validation_failed` */
 export const checkNote = (body: string): void => {
   const issue = (code: string, message: string) => invalidAt('body', code, message);
   if (body.trim() === '') throw issue('too_small', 'The body must not be blank.');

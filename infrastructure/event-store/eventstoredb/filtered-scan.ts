@@ -32,7 +32,7 @@ interface FilteredScan {
 }
 
 /**
- * Reads forward with the server's filter, by a subscription that ends at the end of the log.
+ * Reads forward by a subscription with the server's filter, up to the end of the log, `limit` or `maxScanned`.
  * @returns undefined when the server stops sending without reporting the end (servers before 23.10)
  * @throws {StoreUnavailable}
  */
@@ -49,7 +49,7 @@ export async function filteredScan(
   );
   const found: StoredEvent[] = [];
   let position = from ?? formatPosition(0);
-  /** Returned as the position at the end of the log, since a checkpoint may be at an event of the server itself. */
+  /** Returned at the end of the log instead of `position`, which a checkpoint may have moved to a system event. */
   let lastEvent = end;
   let scanned = 0;
   try {
@@ -93,7 +93,7 @@ function selectedOf({ events }: Chunk, selection: Selection): StoredEvent[] {
   );
 }
 
-/** The server evaluates one condition by prefix; the caller checks the other one, and exact types. */
+/** The server filters by the stream's prefix or, without one, by types as prefixes; `selectedOf` filters exactly. */
 function serverFilter(selection: Selection, onCheckpoint: (position: LogPosition) => void): Filter {
   const common = {
     maxSearchWindow: SEARCH_WINDOW,

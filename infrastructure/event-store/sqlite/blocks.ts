@@ -4,14 +4,13 @@ import type { TypeNames } from './names.ts';
 
 /** Positions `n * BLOCK` to `n * BLOCK + BLOCK - 1` are block n. */
 const BLOCK = 1024;
-/** Events that a filtered step scans, which takes a few milliseconds. */
+/** Positions that a filtered step scans; more in an imported log, whose positions have gaps. */
 export const WINDOW = 4 * BLOCK;
 const OWNER_END = '.';
 
 /**
- * A coarse index of the types and owners (the part of a stream's name before the first dot: the tenant) in each block
- * of 1,024 positions. A filtered read skips blocks without a match. An append writes a row only for a type or owner
- * that is new in the block; an index by type would need a row for each event.
+ * A coarse index of the event types and owners (tenants) in each block, so that filtered reads skip blocks without a
+ * match. An append writes a row only for a type or owner that is new in the block, not for each event.
  */
 export class Blocks {
   readonly #types: TypeNames;
@@ -56,15 +55,12 @@ export class Blocks {
     }
   }
 
-  /** Clears the cache after a rollback, which has removed rows that the cache counts as written. */
+  /** Clears the cache of written rows: at a new block, and after a rollback, which removes such rows. */
   forget(): void {
     this.#noted.clear();
   }
 
-  /**
-   * The first position from `position` on (forward), or the last up to it (backward), in a block that can match;
-   * undefined when there is none.
-   */
+  /** The position to which a scan from `position` can skip without missing a match; undefined if no block can match. */
   skip(position: number, selection: Selection, forward: boolean): number | undefined {
     const block = Math.floor(position / BLOCK);
     let found: number | undefined = block;
@@ -98,7 +94,7 @@ function blockOf(statement: StatementSync, key: string | number, from: number): 
   return typeof block === 'number' ? block : undefined;
 }
 
-/** Undefined for a name without a dot, whose events only a full scan finds. */
+/** The part before the first dot: the tenant. Undefined without a dot: no block is then skipped by owner. */
 function ownerOf(name: string): string | undefined {
   const end = name.indexOf(OWNER_END);
   return end < 0 ? undefined : name.slice(0, end);

@@ -17,7 +17,6 @@ import {
   type World,
 } from '../../support/world.ts';
 
-/** Several processes of one machine on the same data folder (design, Event store port and Subscribers). */
 describe('Two processes on one data folder', () => {
   for (const [first, second] of [
     ['api', 'worker'],

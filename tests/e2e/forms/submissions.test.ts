@@ -341,7 +341,7 @@ describe('Public forms', () => {
         expect(page).to.contain(`try again in ${wait} second`).and.to.contain('Nothing is lost');
         expectSafe(page);
       }
-      // Reading a form has no limit of 30 a minute.
+      // Reading a form has no rate limit.
       expect((await world.anybody.get(path)).status).to.equal(200);
     });
   });

@@ -8,10 +8,10 @@ import { cleanUp, eventually, type Server } from '../../support/server.ts';
 import { startWorld, type TestTenant, type World } from '../../support/world.ts';
 import { allServe, alone, pidsOf } from './worker-support.ts';
 
-/** A slow machine may take longer: `BARE_STARTS` bare starts of Node, of which each takes 25 ms on a quiet machine. */
+/** Limit of a recovery, or the time of `BARE_STARTS` starts of an empty Node process if that is longer. */
 const BACK_MS = 1000;
 const BARE_STARTS = 40;
-/** Allowance for the supervisor, whose first pause is 100 ms. */
+/** Limit from an exit to the restart, plus `BARE_STARTS_OF_PAUSE` such starts; the supervisor first pauses 100 ms. */
 const PAUSE_MS = 250;
 const BARE_STARTS_OF_PAUSE = 5;
 const ROUNDS = 4;

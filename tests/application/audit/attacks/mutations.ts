@@ -3,7 +3,7 @@ import { chainHash } from '../../../../application/core/events/hash-chain.ts';
 
 /** Changes of an export that depend only on a seed. */
 
-/** Turns lines without line feeds into an export. */
+/** Makes a changed export from the lines, without line feeds, of an export. */
 export type Mutation = (lines: readonly Buffer[]) => Buffer;
 
 const joined = (lines: readonly Buffer[]): Buffer =>
@@ -21,7 +21,7 @@ const inLine =
   (lines) =>
     joined(lines.with(nth % lines.length, Buffer.from(change(at(lines, nth).toString('utf8')))));
 
-/** Changes one match of the pattern. */
+/** Changes one match of the pattern; appends a space to a line without a match. */
 const inMatch =
   (pattern: RegExp, nth: number, change: (match: string) => string) =>
   (line: string): string => {
@@ -72,7 +72,7 @@ const numbers = fc.tuple(nat, nat, fc.constantFrom(...NUMBERS)).map(([nth, place
   ),
 );
 
-/** Repeats a member before or after itself. */
+/** Repeats a member: before itself with another value, or after itself with the same. */
 const duplicates = fc.tuple(nat, nat, value, fc.boolean()).map(([nth, place, other, isBefore]) =>
   inLine(
     nth,
@@ -98,7 +98,7 @@ const members = fc
     ),
   );
 
-/** Other spellings of the same value. */
+/** Inserts white space, which JSON may or may not allow, or escapes a letter. */
 const spellings = fc
   .tuple(nat, nat, fc.constantFrom(' ', '\t', '\r', '\u00a0', '\ufeff', 'escape'))
   .map(([nth, place, how]) =>
