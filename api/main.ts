@@ -48,7 +48,7 @@ const main = async (): Promise<void> => {
 
   const demo = config.ROLE !== 'worker' && config.DEMO && (await platform.isEmpty());
   if (config.ROLE !== 'worker' && isFirst) await ensurePlatformAdmin(platform, config);
-  // Binds the port before it creates the demo: a failed start must not leave sign-ins that were never printed.
+  // Binds the port before the demo is created, so that a failed start leaves no accounts with unprinted passwords.
   await listen(server, { port: config.PORT, host: config.HOST }, member !== undefined);
   if (demo) process.stdout.write(`${describeDemo(await createDemo(platform, config))}\n`);
   const { address, port } = server.address() as AddressInfo;

@@ -9,7 +9,7 @@ import {
 } from '@eventstore/db-client';
 import { percentile } from './rounds.ts';
 
-/** EventStoreDB used through its client alone, as the yardstick of the product on EventStoreDB. */
+/** Measures EventStoreDB through its client alone: the yardstick for the product on EventStoreDB. */
 
 const DATA = Buffer.from(JSON.stringify({ text: 'x'.repeat(260) }));
 const METADATA = new TextEncoder().encode(JSON.stringify({ tenant_id: 'bare', hash: '0'.repeat(64) }));
@@ -22,9 +22,9 @@ const newEvent = (): EventData => {
 };
 
 export interface BareEventStore {
-  /** Appends per second of writers that each append one event of 300 bytes at a time to their own stream. */
+  /** Appends per second while each writer appends one event at a time to its own stream. */
   appends(writers: number, seconds: number): Promise<number>;
-  /** 99th percentile in ms of appends sent at scheduled times. */
+  /** 99th percentile of the time (ms) from an append's scheduled start to its end. */
   p99(perSecond: number, count: number): Promise<number>;
   /** Appends events that belong to no tenant of the product, many at a time. */
   fill(count: number): Promise<void>;

@@ -24,7 +24,8 @@ export const makeFolder = (path: string): void => {
 };
 
 /**
- * Makes the folders of data and keys before any store is opened, and refuses a folder that this user cannot write.
+ * Makes the folders of data and keys before any store is opened. Refuses a folder, or a store's file in it, that this
+ * user cannot write.
  * @throws {ConfigError}
  */
 export const requireFolders = ({ DATA_DIR, KEYSTORE_URL }: Folders): void => {
@@ -78,7 +79,7 @@ const OTHERS = 0o077;
 
 /** Warns of data and key folders that other users can access; does not change the folders. */
 export const warnOfOpenFolders = ({ DATA_DIR, KEYSTORE_URL }: Folders, logger: Logger): void => {
-  // Windows has no such modes.
+  // Windows has no permission bits.
   if (process.platform === 'win32') return;
   for (const folder of new Set([DATA_DIR, keyFolderOf(KEYSTORE_URL) ?? DATA_DIR])) {
     const mode = (statSync(folder, { throwIfNoEntry: false })?.mode ?? 0) & 0o777;

@@ -24,7 +24,7 @@ const logger: Logger = {
 type MasterKey = Pick<Secrets, 'MASTER_KEY'>;
 const masterKeyOnly = (config: Config): MasterKey => ({ MASTER_KEY: masterKeyOf(config) });
 
-/** Runs `work` on the environment's stores, which servers may use meanwhile, and then closes the stores. */
+/** Runs `work` on the stores of the environment, then closes them. Servers may use the same stores meanwhile. */
 const withCore = async (
   work: (core: Core<MasterKey>, context: CommandContext) => Promise<void>,
 ): Promise<void> => {
@@ -42,8 +42,8 @@ const withCore = async (
 const VARIABLE = 'PLATFORM_ADMIN_PASSWORD';
 
 /**
- * The new password: `PLATFORM_ADMIN_PASSWORD` if it is set and `PLATFORM_ADMIN_EMAIL` names no other admin, otherwise
- * the first line of standard input. Never an argument, because other users of the machine can read arguments.
+ * The new password: `PLATFORM_ADMIN_PASSWORD` if it is set and `PLATFORM_ADMIN_EMAIL` is unset or `email`, otherwise
+ * the first line of standard input. Arguments are not used, because other users of the machine can read them.
  * @throws {Refusal}
  */
 const newPassword = async (email: string): Promise<string> => {
@@ -81,7 +81,7 @@ export const createPlatformAdmin: AdminCommand = {
     const { email } = optionsOf(args, schema);
     const password = await newPassword(email);
     await withCore(async (core, context) => {
-      // The id is random: only the reservation of the address makes one of two concurrent commands fail.
+      // Each run makes a new id, so only the reservation of the e-mail makes one of two concurrent runs fail.
       const admin = { id: core.ids.next(), email, password };
       await new Identity(core).createPlatformAdmin(admin, context).catch((error: unknown) => {
         if (!isRefusal(error, 'already_exists')) throw error;

@@ -5,9 +5,8 @@ import { timeSlices } from '../../application/core/concurrency/time-slices.ts';
 const ignore = (): void => undefined;
 
 /**
- * Accepted connections from which nothing was read yet. Reading the first requests of a thousand connections in one
- * tick would delay all other requests, so each connection waits for a time slice; slices are divided fairly among
- * addresses (decision 74).
+ * Accepted connections whose first request is not parsed yet. Parsing those of a thousand connections in one tick would
+ * delay all other requests. So each connection waits for a time slice; addresses get equal shares (decision 74).
  */
 export class ConnectionQueue {
   readonly #server: Server;
@@ -23,7 +22,7 @@ export class ConnectionQueue {
     this.#waiting.add(connection);
     const close = (): void => void connection.destroy();
     connection.on('error', ignore).once('close', () => this.#waiting.delete(connection));
-    // Closes a connection that ends without a request or stays idle, as the server does once it has the connection.
+    // Until the server gets the connection, closes it when it ends or stays idle for `headersTimeout`.
     connection.once('end', close).setTimeout(this.#server.headersTimeout, close);
     connection.once('readable', async () => {
       const wait = timeSlices.of(`address ${connection.remoteAddress}`, 'connection').begin();

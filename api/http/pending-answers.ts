@@ -12,7 +12,7 @@ const LIMITS = { ofConnection: 16 * MIB, ofCaller: 32 * MIB, ofTenant: 64 * MIB,
 /** Time (ms) without progress after which a reader is disconnected. */
 const STALLED_MS = 15_000;
 const CHECK_MS = 1000;
-/** Bytes counted for a body that is made while it is sent: the socket's buffers. */
+/** Bytes counted for a streamed body, or one that all readers share: the size of the socket's buffers. */
 export const STREAM_BYTES = 128 * 1024;
 
 /** Reason for closing a connection. */
@@ -27,8 +27,9 @@ interface Pending {
   readonly reader: Reader;
   readonly connection: Socket;
   readonly bytes: number;
-  /** Bytes that the operating system has taken, and when (ms) it last took some. */
+  /** Result of {@link takenBy} at the last progress. */
   taken: number;
+  /** Time (ms) of the last progress. */
   at: number;
 }
 
@@ -53,7 +54,7 @@ export class PendingAnswers {
     this.#metrics = metrics;
   }
 
-  /** @throws {DomainError} 503 while the caller or its tenant leaves too much unread */
+  /** @throws {DomainError} 503 while the caller or the tenant has more than half of its limit unread */
   admit(principal: Principal): void {
     if (this.#bytes === 0) return;
     const { caller, tenant } = readerOf(principal);
@@ -106,7 +107,7 @@ export class PendingAnswers {
     else if (this.#bytes > LIMITS.inAll) this.#cutLargest();
   }
 
-  /** Of the tenant with the most bytes, closes the connection whose last progress is the oldest. */
+  /** Closes one connection of the tenant with the most bytes: the one whose last progress is the oldest. */
   #cutLargest(): void {
     let worst: Pending | undefined;
     for (const pending of this.#pending) {

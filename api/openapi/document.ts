@@ -26,7 +26,7 @@ const HEADERS = {
 };
 
 const ANONYMOUS = /^#\/components\/schemas\/(__schema\d+)$/;
-/** Members of the generator's union for any JSON value: JSON's six kinds of value. */
+/** The generator describes any JSON value as a union of the six JSON types. */
 const KINDS = 6;
 
 const replaced = (value: unknown): unknown => {
@@ -97,8 +97,8 @@ function* partsOf(routes: readonly Route[], { operations, errors, events }: Exam
 }
 
 /**
- * Makes the document in slices: made at once, it would hold the event loop for 130 ms. Parts that name the same schema
- * share one component.
+ * Makes the document in slices, so that it does not block the event loop. Parts that name the same schema share one
+ * component.
  * @throws for a recursive schema without a name, and for two schemas of one name
  */
 export const openApiDocument = async (

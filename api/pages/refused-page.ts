@@ -1,7 +1,7 @@
 import { html } from './html.ts';
 import { page } from './page.ts';
 
-/** The page for a form post that failed and cannot show the form again; the browser has the values one page back. */
+/** The page for a failed form post when the form cannot be shown again; the previous page still has the values. */
 
 export interface Refused {
   /** HTTP status. */

@@ -13,7 +13,7 @@ export interface LastRevision {
 /** A tenant's head before it is signed. */
 export interface UnsignedHead {
   readonly tenant_id: string;
-  /** Covers all events of the tenant up to this position and none after it. */
+  /** The head covers all events of the tenant up to this position, and no later ones. */
   readonly position: string;
   /** Lower-case hex. */
   readonly root: string;
@@ -29,7 +29,6 @@ export interface SignedHead extends UnsignedHead {
   readonly signature: string;
 }
 
-/** Signs heads. */
 export interface HeadSigningKey {
   /** Base64 of the DER form (SPKI). */
   readonly publicKey: string;
@@ -49,11 +48,11 @@ export interface WaitingHead {
 }
 
 /**
- * The last hashes of all streams up to a position of the log: a local cache, rebuilt from the log when lost. Several
- * processes may share it.
+ * The last hashes of all streams up to a position of the log, which are rebuilt from the log when lost, and the heads
+ * waiting for delivery, which are not. Several processes may share the store.
  */
 export interface HeadStore {
-  /** The position up to which hashes are stored; undefined before the first merge. */
+  /** The position up to which hashes are stored; undefined before the first merge or after {@link reset}. */
   position(): Promise<Position | undefined>;
   /** The last merged event, by which a caller checks that the stored hashes belong to the present log. */
   lastNoted(): Promise<LastRevision | undefined>;
@@ -69,7 +68,7 @@ export interface HeadStore {
   ): Promise<boolean>;
   /**
    * Reads a part of the log after {@link position}, merges its hashes and returns the new position; undefined for an
-   * empty log. Only stores that read the log themselves have this method; {@link merge} is used while it fails.
+   * empty log. Only stores that read the log themselves have this method; if it fails, callers use {@link merge}.
    */
   advance?(): Promise<Position | undefined>;
   /** Drops all hashes if `last` is still {@link lastNoted}; heads waiting for delivery stay. */
@@ -82,9 +81,7 @@ export interface HeadStore {
     prefix: string,
     each: (revisions: readonly LastRevision[]) => void | Promise<void>,
   ): Promise<Position | undefined>;
-  /**
-   * Owners (the part of a stream name before the first dot) with events after their last position in {@link signed}.
-   */
+  /** Owners (stream names up to the first dot) with events after the position last given to {@link signed}. */
   unsigned(): Promise<string[]>;
   /** Records that a head of the owner at `position` was signed. */
   signed(owner: string, position: Position): Promise<void>;

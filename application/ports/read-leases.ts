@@ -5,7 +5,7 @@ export interface Lease {
   readonly fence: number;
 }
 
-/** A lease with more time left than this (ms) counts as expired: it was taken before the clock was set back. */
+/** A lease whose time left (ms) exceeds this and `ttlMs` counts as expired: the clock was set back meanwhile. */
 export const LONGEST_LEASE_MS = 120_000;
 
 /** Leases of followers, by the store's clock. */

@@ -42,7 +42,7 @@ const handshake = (token: string): string =>
 const PONG = Buffer.from([0x8a, 0x80, 0, 0, 0, 0]);
 const PONG_MS = 5000;
 
-/** WebSockets that request a full replay, read nothing and send pongs. */
+/** WebSockets that request a full replay, stop reading after the first bytes, and send pongs. */
 export const holdReplays = (
   port: number,
   tokens: readonly string[],
@@ -56,7 +56,7 @@ export const holdReplays = (
     socket.once('close', () => clearInterval(pongs));
   });
 
-/** WebSockets that request a full replay, read it, and reconnect. */
+/** WebSockets that request a full replay, read it for two seconds, and reconnect. */
 export const readReplays = (
   port: number,
   tokens: readonly string[],

@@ -167,7 +167,7 @@ export const createClient = ({
 
 const MIN_POSITION = 'x-min-position';
 
-/** Requires that each read shows at least the position of the last write. */
+/** Sends the position of the last write with each read that sets none, so that the answer shows the write. */
 const positioned = (send: (request: Request) => Promise<Response>) => {
   let written: string | undefined;
   return async (request: Request): Promise<Response> => {
@@ -177,7 +177,7 @@ const positioned = (send: (request: Request) => Promise<Response>) => {
     const before = written;
     const response = await send(request);
     const position = isRead ? null : response.headers.get('x-event-position');
-    // Of concurrent writes the greater position counts. Otherwise the last does: a restored log has smaller positions.
+    // Keeps the greatest position of concurrent writes, otherwise the last one: a restored log has smaller positions.
     const concurrent = written === before ? undefined : written;
     if (position !== null)
       written = concurrent !== undefined && concurrent > position ? concurrent : position;

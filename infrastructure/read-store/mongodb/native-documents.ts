@@ -27,12 +27,12 @@ export function documentIn(stored: unknown): JsonObject {
   return objectOf(stored);
 }
 
-/** A leading `$`, and characters that no field name may contain. */
+/** Characters that {@link fieldOf} encodes: a leading `$`, dots, `%` and NUL. */
 const UNSAFE = /^\$|[.%\0]/g;
 
 /**
- * Names that the driver looks up in plain objects, where `constructor` or `__proto__` always exist, and the name by
- * which it recognises its types.
+ * Names that every plain object inherits, which confuse the driver's lookups by name, and `_bsontype`, by which the
+ * driver recognises its types.
  */
 const RESERVED: ReadonlySet<string> = new Set([...Object.getOwnPropertyNames(Object.prototype), '_bsontype']);
 
@@ -80,7 +80,7 @@ function storedValue(value: JsonValue, budget: Budget, levels: number): StoredVa
   budget.values -= 1;
   if (budget.values < 0) return undefined;
   if (typeof value === 'string') return value.isWellFormed() ? value : undefined;
-  // As in JSON: null instead of infinities, and zero without a sign.
+  // As in JSON: NaN and infinities become null, and -0 becomes 0.
   if (typeof value === 'number') return Number.isFinite(value) ? value + 0 : null;
   if (value === null || typeof value === 'boolean') return value;
   return isList(value) ? storedList(value, budget, levels) : storedFields(value, budget, levels);

@@ -133,7 +133,7 @@ describe('Notes', () => {
     const made = (await writer.post(path(), { body: `for ${token(ben)}` })).as(note, 201);
     expect(made).to.deep.include({ author_user_id: null, author: { kind: 'api_token', id: writes.id } });
     expect((await writer.get(path())).error).to.equal('scope_missing');
-    // The actor's e-mail is empty, since a token has none; it must not be the mark of an erased person.
+    // A token has no e-mail: `actor_email` is empty, not `[erased]` as for a forgotten person.
     await untilPasses(async () => {
       const raised = (await bell(ben)).filter(({ note_id }) => note_id === made.id);
       expect(raised.map(({ actor_email }) => actor_email)).to.deep.equal(['']);

@@ -62,7 +62,7 @@ describe('A clock that is set back an hour', () => {
       email: 'boss@acme.example',
       role: 'admin',
     } as const;
-    /** A token of the server's present time. After the clock is set back, the server refuses tokens from before it. */
+    /** A token issued at the server's present time: the server refuses tokens from its future. */
     const signIn = (): string => {
       const iat = Math.floor(clock.now() / 1000);
       return tenantToken(boss, { iat, exp: iat + 3600 });

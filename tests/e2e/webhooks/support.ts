@@ -5,7 +5,7 @@ import { ENTITIES } from '../workflow/support.ts';
 
 export const WEBHOOKS = '/api/v1/tenant/webhooks';
 
-/** Allows calls to loopback, with short retries; receivers of the tests may be slow to answer on a busy machine. */
+/** Allows HTTP to loopback, with short retry pauses, and a long timeout for receivers on a busy machine. */
 export const OPEN = {
   WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8',
   WEBHOOK_ALLOW_HTTP: '1',
