@@ -44,7 +44,8 @@ export function searchSlots({ atOnce, waiting: most, waitingOfTenant, deadlineMs
   /** @throws {SearchGivenUp} when too many searches wait, or the deadline passes */
   function acquire(tenant: string, withinMs: number): Promise<void> {
     const own = waiting.filter((waiter) => waiter.tenant === tenant).length;
-    if (waiting.length >= most || own >= waitingOfTenant) {
+    const waits = running.size >= atOnce || running.has(tenant);
+    if (waits && (waiting.length >= most || own >= waitingOfTenant)) {
       return Promise.reject(new TooManySearches('too many searches are waiting'));
     }
     return new Promise((resolve, reject) => {
