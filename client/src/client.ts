@@ -1,4 +1,4 @@
-import createFetchClient, { type MaybeOptionalInit } from 'openapi-fetch';
+import createFetchClient, { type HeadersOptions, type MaybeOptionalInit, mergeHeaders } from 'openapi-fetch';
 import type { PathsWithMethod, RequiredKeysOf } from 'openapi-typescript-helpers';
 import type { paths } from './api.ts';
 import { checked } from './errors.ts';
@@ -130,11 +130,14 @@ export const createClient = ({
     put: call('put'),
     patch: call('patch'),
     delete: call('delete'),
-    items: async function* (path: string, init?: object) {
+    items: async function* (path: string, init?: { headers?: HeadersOptions; signal?: AbortSignal }) {
       const { data, response } = await api.request('get', path, init);
       yield* asList(data);
+      const { headers, signal = null } = init ?? {};
       for (let next = nextPage(response, url); next !== undefined; ) {
-        const answer = await checked(await send(new Request(next)));
+        const answer = await checked(
+          await send(new Request(next, { headers: mergeHeaders(headers), signal })),
+        );
         yield* asList(await answer.json());
         next = nextPage(answer, url);
       }

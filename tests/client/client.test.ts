@@ -202,6 +202,34 @@ describe('The client', () => {
     expect(requests).to.equal(1);
   });
 
+  it('sends headers and the signal of a list with the request for each page', async () => {
+    const sent: Request[] = [];
+    const noting = (request: Request): Promise<Response> => {
+      sent.push(request);
+      return fetch(request);
+    };
+    const client = createClient({ url, token: tenant.admin.token, fetch: noting });
+    const there = await client.post(BASE, { body: { participant_user_ids: [ben.id] } });
+    for (const body of ['one', 'two']) {
+      await client.post(MESSAGES, { params: { path: { id: there.id } }, body: { body } });
+    }
+    sent.length = 0;
+    const stop = new AbortController();
+    const init = {
+      params: { path: { id: there.id }, query: { limit: 1 } },
+      headers: { 'x-request-id': 'of-a-list' },
+      signal: stop.signal,
+    };
+    await all(client.items(MESSAGES, init));
+    expect(sent.length).to.be.greaterThan(1);
+    for (const { headers } of sent) expect(headers.get('x-request-id')).to.equal('of-a-list');
+    const reading = client.items(MESSAGES, init);
+    await reading.next();
+    stop.abort();
+    const ended = await all(reading).catch((error: unknown) => error);
+    expect(ended).to.include({ name: 'AbortError' });
+  });
+
   it('counts the rows of all pages of a list', async () => {
     const admin = clientOf(tenant.admin);
     const fields = [{ key: 'n', label: 'N', type: 'integer' as const, required: false }];
