@@ -1,4 +1,4 @@
-import type { Envelope, Socket, SocketState } from '../../../client/src/index.ts';
+import { ApiError, type Envelope, type Socket, type SocketState } from '../../../client/src/index.ts';
 import { clientOf } from './clients.ts';
 import { getSessions, identityOf, signIn, type TenantSession } from './store.ts';
 
@@ -63,22 +63,27 @@ class Hub {
    * the request waits for a new sign-in if the session has ended.
    */
   async #restart(): Promise<void> {
+    const closed = this.#socket;
     const since = Date.now() - this.#restartedAt;
-    this.#restartedAt = Date.now();
     if (since < RESTART_MS) await new Promise((resolve) => setTimeout(resolve, RESTART_MS - since));
-    if (getSessions().tenant === undefined) return;
+    this.#restartedAt = Date.now();
+    // Meanwhile the listeners may have left, and new ones may have opened another socket.
+    const isNeeded = (): boolean => this.#listeners.size > 0 && this.#socket === closed;
+    if (getSessions().tenant === undefined || !isNeeded()) return;
     try {
       const { role } = await clientOf(this.#session).get('/api/v1/tenant/me');
       const now = getSessions().tenant;
       if (now !== undefined && identityOf(now) === identityOf(this.#session) && now.role !== role) {
         signIn({ ...now, role });
       }
-    } catch {
-      // The tenant is suspended, the person has signed out, or the request failed: the pages show this.
+    } catch (error) {
+      // The pages show a refusal, such as that of a suspended tenant. Other failures may pass.
+      const isRefused = error instanceof ApiError && error.status < 500;
+      if (!isRefused) void this.#restart();
       return;
     }
-    if (this.#listeners.size === 0) return;
-    this.#position = this.#socket?.position;
+    if (!isNeeded()) return;
+    this.#position = closed?.position;
     this.#socket = this.#open();
   }
 

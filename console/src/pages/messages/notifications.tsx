@@ -55,7 +55,7 @@ export default function Notifications() {
       title="Notifications"
       about="Messages and notes that mention you."
       actions={
-        <Button onClick={() => mark.mutate({ all: true })} disabled={open === 0}>
+        <Button onClick={() => mark.mutate({ all: true })} disabled={open === 0 && !read.hasNextPage}>
           Mark all as read
         </Button>
       }
