@@ -49,8 +49,9 @@ export class SsoTransactions {
     } catch {
       return undefined;
     }
-    const transaction = schema.parse(JSON.parse(text));
-    return transaction.expiresAt > this.#clock.now() ? transaction : undefined;
+    // Another version of the product may have made the transaction.
+    const { data: transaction } = schema.safeParse(JSON.parse(text));
+    return transaction !== undefined && transaction.expiresAt > this.#clock.now() ? transaction : undefined;
   }
 }
 

@@ -87,7 +87,9 @@ const freePort = async (): Promise<number> => {
 const answering = async (child: ChildProcess, url: string): Promise<void> => {
   const deadline = performance.now() + START_MS;
   while (performance.now() < deadline) {
-    if (child.exitCode !== null) throw new Error(`a server under test ended with ${child.exitCode}`);
+    const { exitCode, signalCode } = child;
+    if (exitCode !== null || signalCode !== null)
+      throw new Error(`a server under test ended with ${exitCode ?? signalCode}`);
     const status = await fetch(url).then(
       async (response) => {
         await response.arrayBuffer();
