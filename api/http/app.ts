@@ -141,9 +141,6 @@ export const createHttpApp = (deps: HttpDeps): Express => {
   };
 
   const answer = async (exchange: Exchange): Promise<void> => {
-    const waits = pipelined.waitForEarlier(exchange.request, exchange.response);
-    if (waits !== undefined) await waits;
-    if (exchange.request.socket.destroyed) return;
     const began = monotonic();
     let endpoint: Endpoint | undefined;
     try {
@@ -187,6 +184,7 @@ export const createHttpApp = (deps: HttpDeps): Express => {
   app.disable('etag');
   app.disable('x-powered-by');
   if (deps.trustProxy !== undefined) app.set('trust proxy', deps.trustProxy);
+  app.use((request, response, next) => pipelined.serve(request, response, next));
   if (deps.corsOrigins?.length) app.use(crossOrigin(deps.corsOrigins));
   app.use((request: Request, response: Response): Promise<void> => {
     const given = request.headers['x-request-id'];

@@ -25,15 +25,18 @@ export class Pipelined {
     this.#onCut = onCut;
   }
 
-  /** Waits until the connection's earlier requests are answered; undefined when there are none. */
-  waitForEarlier({ socket }: IncomingMessage, response: ServerResponse): Promise<void> | undefined {
-    let line = this.#lines.get(socket);
-    if (line === undefined) {
-      line = { open: 0, starts: [] };
-      this.#lines.set(socket, line);
-    }
+  /**
+   * Calls `start` once the connection's earlier requests are answered. A request whose answer cannot be sent, because an
+   * earlier answer ends the connection, never starts.
+   */
+  serve({ socket }: IncomingMessage, response: ServerResponse, start: () => void): void {
+    const line = this.#lines.get(socket) ?? { open: 0, starts: [] };
+    this.#lines.set(socket, line);
     const { starts } = line;
-    const waits = line.open === 0 ? undefined : new Promise<void>((resolve) => void starts.push(resolve));
+    const isFirst = line.open === 0;
+    const begin = (): void => {
+      if (response.socket !== null && !socket.destroyed) start();
+    };
     line.open += 1;
     whenAnswered(response, () => {
       line.open -= 1;
@@ -43,6 +46,7 @@ export class Pipelined {
       socket.destroy();
       this.#onCut();
     }
-    return waits;
+    if (isFirst) begin();
+    else starts.push(begin);
   }
 }

@@ -250,6 +250,24 @@ describe('A streamed answer', () => {
     expect(warnings).to.deep.equal([]);
   });
 
+  it('never begins after an answer that ends the connection', async () => {
+    const { body } = kinds['of pieces']?.() ?? expect.fail();
+    let began = 0;
+    const counted = streamsOf(async () => {
+      began += 1;
+      return body;
+    });
+    const server = await serve([counted]);
+    const socket = connect(Number(new URL(server.origin).port), '127.0.0.1');
+    // Node ends a connection of HTTP/1.0 after an answer without a length.
+    const rest = 'HTTP/1.0\r\nConnection: keep-alive\r\nHost: x\r\n\r\n';
+    socket.end(`OPTIONS /stream ${rest}GET /stream ${rest}`);
+    socket.resume();
+    await once(socket, 'close');
+    await server.close();
+    expect(began).to.equal(0);
+  });
+
   it('of chunks is truncated when its source is stopped, before or after the start', async () => {
     for (const isBefore of [true, false]) {
       const stopping = new AbortController();
