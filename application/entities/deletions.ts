@@ -137,7 +137,8 @@ export class Deletions extends WithDeps<{
     if (root.status !== 'deleted' || !root.referenced) return position;
     let last = await this.finish(attempt, rootId, position);
     await each(this.deps.finder.beingDeleted(tenantId, deletionId), async ({ id }) => {
-      last = latest(last, await this.finish(attempt, id, position));
+      const finished = await this.finish(attempt, id, position);
+      last = latest(last, finished);
     });
     return last;
   }
