@@ -1,6 +1,11 @@
 import { countEnd } from '../../domain/webhooks/dead-letters.ts';
 import { DeliveryDeadLettered, DeliverySucceeded } from '../../domain/webhooks/delivery.ts';
-import { SUBSCRIPTIONS, subscriptionIn, subscriptionsStream } from '../../domain/webhooks/subscription.ts';
+import {
+  SUBSCRIPTIONS,
+  type Subscriptions,
+  subscriptionIn,
+  subscriptionsStream,
+} from '../../domain/webhooks/subscription.ts';
 import type { Streams } from '../core/commands/streams.ts';
 import { dataOf, type LoggedEvent } from '../core/events/event-codec.ts';
 import { ownerOf } from '../core/events/stream-name.ts';
@@ -17,6 +22,14 @@ export const deadLetterCounter = (deps: { readonly streams: Streams }): Subscrib
   const known = new Set<string>();
   const cachedOf = (tenantId: string) =>
     deps.streams.of(subscriptionsStream, tenantId, SUBSCRIPTIONS).cached()?.state;
+  /** The last state that was found to have no dead letters. */
+  let clean: Subscriptions | undefined;
+  const hasNone = (state: Subscriptions): boolean => {
+    if (state === clean) return true;
+    if (Object.values(state.byId).some(({ deadLetters }) => deadLetters.length > 0)) return false;
+    clean = state;
+    return true;
+  };
   /** Whether the event is a success that changes nothing, since its subscription has no dead letters to reset. */
   const isNothing = (event: LoggedEvent): boolean => {
     const success = dataOf(DeliverySucceeded, event);
@@ -29,9 +42,7 @@ export const deadLetterCounter = (deps: { readonly streams: Streams }): Subscrib
     if (type !== DeliverySucceeded.type) return false;
     const tenantId = ownerOf(stream);
     const state = known.has(tenantId) ? cachedOf(tenantId) : undefined;
-    return (
-      state !== undefined && Object.values(state.byId).every(({ deadLetters }) => deadLetters.length === 0)
-    );
+    return state !== undefined && hasNone(state);
   };
   const handle = async (event: LoggedEvent): Promise<void> => {
     const dead = dataOf(DeliveryDeadLettered, event);

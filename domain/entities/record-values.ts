@@ -45,9 +45,18 @@ const UNKNOWN: Misfit = { kind: 'type', code: 'unknown_field', message: 'The ent
 /** Length at which issues truncate an unknown key; greater than the length of any field's key. */
 const MAX_KEY = 100;
 
+const KEYED = new WeakMap<readonly Field[], ReadonlyMap<string, Field>>();
+
+/** Cached, because many records share the same fields. */
+const keyed = (fields: readonly Field[]): ReadonlyMap<string, Field> => {
+  const known = KEYED.get(fields) ?? new Map(fields.map((field) => [field.key, field]));
+  KEYED.set(fields, known);
+  return known;
+};
+
 /** @param before the record's values; undefined for a new record, which gets defaults */
 export const resolve = (fields: readonly Field[], before: Values | undefined, input: Input): Resolved => {
-  const byKey = new Map(fields.map((field) => [field.key, field]));
+  const byKey = keyed(fields);
   const misfits: (Misfit & { key: string })[] = [];
   const values = new Map<string, JsonValue>(Object.entries(before ?? {}));
   for (const [key, given] of Object.entries(input)) {
