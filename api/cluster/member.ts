@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { SharedTakes } from '../http/rate-limits.ts';
-import { type FromProcess, Questions, type Takes, toProcess } from './messages.ts';
+import { type FromProcess, type Takes, toProcess } from './messages.ts';
+import { Questions } from './questions.ts';
 
 /** Environment variable in which the supervisor passes a process its {@link ProcessIdentity}, as JSON. */
 export const MEMBER = 'CLUSTER_MEMBER';

@@ -2,29 +2,6 @@ import { z } from 'zod';
 
 /** Messages between the supervisor and its processes. */
 
-/** Open questions to other processes, by id. */
-export class Questions<Answer> {
-  readonly #open = new Map<number, (answer: Answer | undefined) => void>();
-  #lastId = 0;
-
-  /** Sends a question. @returns undefined when no answer comes within `ms` */
-  async ask(ms: number, send: (id: number) => void): Promise<Answer | undefined> {
-    this.#lastId += 1;
-    const id = this.#lastId;
-    const { promise, resolve } = Promise.withResolvers<Answer | undefined>();
-    this.#open.set(id, resolve);
-    using _timer = setTimeout(resolve, ms, undefined);
-    send(id);
-    const answer = await promise;
-    this.#open.delete(id);
-    return answer;
-  }
-
-  answer(id: number, answer: Answer): void {
-    this.#open.get(id)?.(answer);
-  }
-}
-
 /** Tokens of rate limits that one process took: bucket, caller, number. */
 const takes = z.array(z.tuple([z.string(), z.string(), z.number()]));
 export type Takes = z.output<typeof takes>;

@@ -6,7 +6,8 @@ import type { Logger } from '../../application/ports/logger.ts';
 import type { Config } from '../../infrastructure/config.ts';
 import { freePort } from '../http/listening.ts';
 import { MEMBER, type ProcessIdentity } from './member.ts';
-import { type FromProcess, fromProcess, Questions, type ToProcess } from './messages.ts';
+import { type FromProcess, fromProcess, type ToProcess } from './messages.ts';
+import { Questions } from './questions.ts';
 
 const MAIN = fileURLToPath(new URL('../main.ts', import.meta.url));
 /** A process that ran longer than this (ms) is restarted at once; otherwise, with exponential backoff. */
