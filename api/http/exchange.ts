@@ -55,12 +55,11 @@ const headersWith = ({ requestId, path, limitHeaders }: Exchange, own: HeaderVal
   ...own,
 });
 
-/** Keeps the `Vary` of CORS. */
+/** Adds to the `Vary` of CORS instead of replacing it. */
 const writeHead = (response: ServerResponse, status: number, headers: HeaderValues): void => {
-  const { Vary } = headers;
-  if (Vary !== undefined) response.appendHeader('Vary', Vary);
-  const vary = Vary === undefined ? undefined : response.getHeader('Vary');
-  response.writeHead(status, vary === undefined ? headers : { ...headers, Vary: vary });
+  const { Vary, ...others } = headers;
+  if (Vary === undefined) response.writeHead(status, headers);
+  else response.appendHeader('Vary', Vary).writeHead(status, others);
 };
 
 /** Builds the `next` link: the same path, with the reply's parameters replacing those of the request. */
