@@ -1,3 +1,4 @@
+import { connect } from 'node:net';
 import { expect } from 'chai';
 import type { HttpDeps, ReadsWait } from '../../../api/http/deps.ts';
 import type { ServedRequest } from '../../../api/http/request-log.ts';
@@ -55,6 +56,17 @@ describe('The pipeline of a request', () => {
     expect([head.status, head.text]).to.deep.equal([200, '']);
     expect(head.headers.get('content-length')).to.equal(String(get.text.length));
     expect((await server.request('HEAD', '/nowhere')).status).to.equal(404);
+  });
+
+  it('closes a connection with too many unanswered requests, preflights included', async () => {
+    const shop = 'https://shop.example';
+    const own = await serve(testRoutes([]), { corsOrigins: [shop] });
+    const preflight = `OPTIONS /api/v1/things HTTP/1.1\r\nHost: x\r\nOrigin: ${shop}\r\nAccess-Control-Request-Method: GET\r\n\r\n`;
+    const socket = connect(own.port, '127.0.0.1').resume();
+    socket.on('error', () => undefined);
+    socket.write(preflight.repeat(100));
+    await untilPasses(() => expect(socket.closed).to.equal(true));
+    await own.close();
   });
 
   it('keeps a request id or generates one', async () => {

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { surveyDeletion } from '../../../application/entities/deletion-survey.ts';
-import type { EventStore } from '../../../application/ports/event-store.ts';
+import type { EventStore, Position } from '../../../application/ports/event-store.ts';
 import {
   abandonDeletion,
   finishDeletion,
@@ -60,6 +60,31 @@ describe('A deletion', () => {
     }
     expect(deaths).to.be.greaterThan(appends);
   }).timeout(60_000);
+
+  it('answers the position of its last write, in whatever order its members finish', async () => {
+    const node = startEntities();
+    const { root, goes } = await family(node);
+    const finish = node.deletions.finish.bind(node.deletions);
+    const members = goes.filter((id) => id !== root);
+    const finished: { position: Position | undefined; resolve: () => void }[] = [];
+    node.deletions.finish = async (attempt, id, position) => {
+      const last = await finish(attempt, id, position);
+      if (id === root) return last;
+      const { promise, resolve } = Promise.withResolvers<void>();
+      finished.push({ position: last, resolve });
+      if (finished.length === members.length) {
+        // The member with the last write finishes first.
+        finished.sort((a, b) => ((a.position ?? '') < (b.position ?? '') ? 1 : -1));
+        queueMicrotask(() => {
+          for (const member of finished) member.resolve();
+        });
+      }
+      await promise;
+      return last;
+    };
+    const answered = await node.deletions.delete(TENANT, 'node', root, { untilSwept: true }, request());
+    expect(answered).to.equal(finished[0]?.position);
+  });
 
   it('is reverted by another process when a record prevents it', async () => {
     for (let after = 1; after <= 12; after += 1) {

@@ -44,6 +44,11 @@ describe('a started sign-in', () => {
     fc.assert(fc.property(fc.string(), (text) => transactions.open('state', text) === undefined));
   });
 
+  it('is not opened when another version of the product made it with other members', () => {
+    const other = { ...transaction, toJSON: () => ({ tenantId: 'acme', expiresAt: now + 1000 }) };
+    expect(transactions.open('state', transactions.seal('state', other))).to.equal(undefined);
+  });
+
   it('is sealed differently each time', () => {
     expect(transactions.seal('state', transaction)).not.to.equal(transactions.seal('state', transaction));
   });
