@@ -1,16 +1,15 @@
-import { WithDeps } from '../core/with-deps.ts';
+import type { Frozen } from './frozen-rows.ts';
 
 /**
  * Hands out the rows of a commit in frozen order. A row whose deletion is prevented by another row is put back until
  * the other row is done. When all rows that are left were put back, they are tried again in rounds. If a round deletes
  * no row, one last round gives every row a final result.
  */
-export class RowQueue extends WithDeps<{
+export class RowQueue {
   /** Ids of records. */
-  readonly rows: readonly string[];
+  readonly #rows: readonly string[];
   /** 1 for each row with a final result; the queue updates it. */
-  readonly isDone: Uint8Array;
-}> {
+  readonly #isDone: Uint8Array;
   #next = 0;
   readonly #ready: number[] = [];
   /** Rows by the row that they wait for. */
@@ -23,6 +22,11 @@ export class RowQueue extends WithDeps<{
   /** `#deleted` at the start of the latest round. */
   #deletedBefore = -1;
   #isLastRound = false;
+
+  constructor({ rows, isDone }: Pick<Frozen, 'rows' | 'isDone'>) {
+    this.#rows = rows;
+    this.#isDone = isDone;
+  }
 
   /** Undefined when no row is ready now, or none is left. */
   take(): number | undefined {
@@ -45,7 +49,7 @@ export class RowQueue extends WithDeps<{
   /** Records the final result of a row. */
   done(row: number, isDeleted: boolean): void {
     this.#underWay -= 1;
-    this.deps.isDone[row] = 1;
+    this.#isDone[row] = 1;
     if (isDeleted) {
       this.#deleted += 1;
       this.#isLastRound = false;
@@ -60,9 +64,9 @@ export class RowQueue extends WithDeps<{
   putBack(row: number, blockedBy: string): boolean {
     if (this.#isLastRound) return false;
     this.#underWay -= 1;
-    this.#index ??= new Map(this.deps.rows.map((id, i) => [id, i]));
+    this.#index ??= new Map(this.#rows.map((id, i) => [id, i]));
     const other = this.#index.get(blockedBy);
-    if (other === undefined || this.deps.isDone[other] === 1) this.#postponed.push(row);
+    if (other === undefined || this.#isDone[other] === 1) this.#postponed.push(row);
     else {
       const waiting = this.#waiting.get(other);
       if (waiting === undefined) this.#waiting.set(other, [row]);
@@ -73,12 +77,12 @@ export class RowQueue extends WithDeps<{
 
   /** Rows without a final result. */
   *left(): Iterable<number> {
-    for (let row = 0; row < this.deps.rows.length; row += 1) if (this.deps.isDone[row] !== 1) yield row;
+    for (let row = 0; row < this.#rows.length; row += 1) if (this.#isDone[row] !== 1) yield row;
   }
 
   #unseen(): number | undefined {
-    while (this.#next < this.deps.rows.length && this.deps.isDone[this.#next] === 1) this.#next += 1;
-    if (this.#next >= this.deps.rows.length) return undefined;
+    while (this.#next < this.#rows.length && this.#isDone[this.#next] === 1) this.#next += 1;
+    if (this.#next >= this.#rows.length) return undefined;
     this.#next += 1;
     return this.#next - 1;
   }

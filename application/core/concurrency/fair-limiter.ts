@@ -1,5 +1,3 @@
-import { WithDeps } from '../with-deps.ts';
-
 export interface SlotLimits {
   readonly total: number;
   readonly perTenant: number;
@@ -16,11 +14,16 @@ type Queues = Map<string, Grant[]>;
  * Limits concurrent calls in total and per tenant. Waiting calls are served round-robin over tenants, and within a
  * tenant over its queues.
  */
-export class FairLimiter extends WithDeps<SlotLimits> {
+export class FairLimiter {
+  readonly #limits: SlotLimits;
   #taken = 0;
   readonly #takenOf = new Map<string, number>();
   /** In the order in which tenants are served next; a served tenant moves to the end. */
   readonly #waiting = new Map<string, Queues>();
+
+  constructor(limits: SlotLimits) {
+    this.#limits = limits;
+  }
 
   /** Resolves when the queue gets a slot, with a function that the caller calls once to give the slot back. */
   take(tenantId: string, queue: string): Promise<() => void> {
@@ -45,7 +48,7 @@ export class FairLimiter extends WithDeps<SlotLimits> {
 
   /** Whether a slot of the total is free. False while earlier calls of the tenant wait, since they are served first. */
   isFree(tenantId: string): boolean {
-    const { total, perTenant } = this.deps;
+    const { total, perTenant } = this.#limits;
     const isNext = !this.#waiting.has(tenantId) && this.#taken < total;
     return isNext && (this.#takenOf.get(tenantId) ?? 0) < perTenant;
   }
@@ -70,7 +73,7 @@ export class FairLimiter extends WithDeps<SlotLimits> {
 
   #serve(): void {
     while (this.#waiting.size > 0) {
-      const { total, perTenant, reserved } = this.deps;
+      const { total, perTenant, reserved } = this.#limits;
       const most = this.#taken < total ? perTenant : Math.min(reserved, perTenant);
       const next = this.#next(most);
       if (next === undefined) return;

@@ -1,5 +1,4 @@
 import { monotonic, setImmediate } from '../runtime/timers.ts';
-import { WithDeps } from '../with-deps.ts';
 import { mark } from './tick-marks.ts';
 
 /** Time (ms) that a long loop may use before it yields, and that all works of one tick may use together. */
@@ -32,7 +31,11 @@ export class TimeSlices {
 
   /** For a loop of a tenant, which begins its first slice by `next` or `begin`. @param code for {@link mark} */
   of(tenantId: string, code: string): Slice {
-    return new Slice({ code, take: () => this.#take(tenantId), isFree: () => this.#isFree() });
+    return new Slice(
+      code,
+      () => this.#take(tenantId),
+      () => this.#isFree(),
+    );
   }
 
   /** Whether a work may begin at once: none waits, and this tick has some time left. */
@@ -115,12 +118,17 @@ export class TimeSlices {
 }
 
 /** The slices of one loop or request. */
-export class Slice extends WithDeps<{
-  readonly code: string;
-  readonly take: () => Promise<void>;
-  readonly isFree: () => boolean;
-}> {
+export class Slice {
+  readonly #code: string;
+  readonly #take: () => Promise<void>;
+  readonly #isFree: () => boolean;
   #began = Number.NEGATIVE_INFINITY;
+
+  constructor(code: string, take: () => Promise<void>, isFree: () => boolean) {
+    this.#code = code;
+    this.#take = take;
+    this.#isFree = isFree;
+  }
 
   /** Whether the time of the slice is used up. */
   get isOver(): boolean {
@@ -129,16 +137,16 @@ export class Slice extends WithDeps<{
 
   /** Begins the first slice. If the present tick has time, returns undefined and does not wait. For short works. */
   begin(): Promise<void> | undefined {
-    if (!this.deps.isFree()) return this.next();
-    mark(this.deps.code);
+    if (!this.#isFree()) return this.next();
+    mark(this.#code);
     this.#began = monotonic();
     return undefined;
   }
 
   /** Waits for the next slice. */
   async next(): Promise<void> {
-    await this.deps.take();
-    mark(this.deps.code);
+    await this.#take();
+    mark(this.#code);
     this.#began = monotonic();
   }
 
