@@ -22,7 +22,10 @@ const HINTS: { readonly [type in EntityField['type']]?: string } = {
 /** A control for a value of a field, by its type. */
 export const ValueField = ({ field, name, value, onChange }: ValueProps) => {
   const given = {
-    ...{ name, label: 'New value', hint: HINTS[field.type], value },
+    name,
+    label: 'New value',
+    hint: HINTS[field.type],
+    value,
     onChange: ({ target }: { readonly target: { readonly value: string } }) => onChange(target.value),
   };
   switch (field.type) {
