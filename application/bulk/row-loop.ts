@@ -47,15 +47,13 @@ export class RowLoop extends WithDeps<
     readonly recorder: Recorder;
   }
 > {
-  readonly #run = this.deps.run;
-  readonly #recorder = this.deps.recorder;
-  readonly #operation = operationOf(this.deps, this.#run);
+  readonly #operation = operationOf(this.deps, this.deps.run);
   readonly #queue = new RowQueue(this.deps.frozen);
   /** Edits share one group commit, so batches of them do not run concurrently. */
-  readonly #batches = this.#run.opParams.kind === 'edit' ? 1 : BATCHES;
+  readonly #batches = this.deps.run.opParams.kind === 'edit' ? 1 : BATCHES;
   readonly #sizer = new BatchSizer(Math.ceil(this.deps.width / this.#batches), this.deps.foreground);
   /** True from the second run on: an earlier run may have applied rows without recording their results. */
-  readonly #isRerun = this.#run.number > 1;
+  readonly #isRerun = this.deps.run.number > 1;
   /** Rows that were started and whose result is not known yet. */
   readonly #open = new Set<number>();
 
@@ -65,7 +63,7 @@ export class RowLoop extends WithDeps<
     let failure: { readonly error: unknown } | undefined;
     try {
       for (;;) {
-        await this.#recorder.ready();
+        await this.deps.recorder.ready();
         await this.#sizer.ready();
         if (signal.aborted) throw new Interrupted();
         if (failure !== undefined) throw failure.error;
@@ -92,9 +90,9 @@ export class RowLoop extends WithDeps<
     for (const row of [...this.#queue.left()]) {
       if (!this.#open.has(row) && !this.#isRerun) continue;
       const wasApplied = await policy.retryForever(() => this.#wasApplied(this.#idOf(row)));
-      if (wasApplied) this.#recorder.add(row, this.#idOf(row), { kind: 'succeeded' });
+      if (wasApplied) this.deps.recorder.add(row, this.#idOf(row), { kind: 'succeeded' });
     }
-    await this.#recorder.flush('retryForever');
+    await this.deps.recorder.flush('retryForever');
   }
 
   #take(): readonly number[] {
@@ -112,7 +110,7 @@ export class RowLoop extends WithDeps<
   async #runBatch(rows: readonly number[]): Promise<void> {
     for (const row of rows) this.#open.add(row);
     const ids = rows.map((row) => this.#idOf(row));
-    const quantum = await this.deps.scheduler.take(this.#run.tenantId, 'bulkRows');
+    const quantum = await this.deps.scheduler.take(this.deps.run.tenantId, 'bulkRows');
     await quantum.begin();
     const settled = await this.#operation.apply(ids, this.#isRerun).finally(quantum.end);
     const finished = await Promise.allSettled(rows.map((row, at) => this.#finishRow(row, settled[at])));
@@ -127,8 +125,8 @@ export class RowLoop extends WithDeps<
     this.#open.delete(row);
     const blockedBy = result.kind === 'error' ? result.blockedBy : undefined;
     if (blockedBy !== undefined && this.#queue.putBack(row, blockedBy)) return;
-    this.#queue.done(row, result.kind === 'succeeded' && this.#run.opParams.kind === 'delete');
-    this.#recorder.add(row, id, result);
+    this.#queue.done(row, result.kind === 'succeeded' && this.deps.run.opParams.kind === 'delete');
+    this.deps.recorder.add(row, id, result);
   }
 
   /** Retries a row until its result is known. @throws {OutOfReach}, {Interrupted} */
@@ -138,7 +136,7 @@ export class RowLoop extends WithDeps<
     for (let failures = 1; ; ) {
       if (error instanceof OutOfReach || error instanceof Interrupted) throw error;
       if (!isTransient(error)) {
-        const { sessionId: session_id } = this.#run;
+        const { sessionId: session_id } = this.deps.run;
         logger.error({ err: error, session_id, record_id: id }, 'a row of a bulk session failed');
         if (failures >= UNEXPECTED_TRIES) break;
         failures += 1;
