@@ -29,8 +29,8 @@ type Tenant = (typeof TENANTS)[number];
 const adminOf = (tenant: Tenant): string => tenantToken(tenant, 'ann', 'admin');
 
 /**
- * Measures bulk edits of 100,000 records against single appends to as many streams, memory and preview time against
- * those of 10,000 records, and the latency of other requests during an edit.
+ * Compares bulk edits of 100,000 records with single appends to as many streams, and their memory and preview time with
+ * those of 10,000 records. Measures the latency of other requests during an edit.
  */
 export const benchBulk = (scale: number): Promise<Line[]> =>
   inFolder(async (folder) => {

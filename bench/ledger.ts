@@ -34,8 +34,8 @@ const REPORTS = [
 ].map((path) => `/api/v1/tenant/reports/${path}`);
 
 /**
- * Compares reports over a million ledger lines with reports over ten thousand, with the same accounts and days; and
- * the rate of postings of 50 concurrent callers to the same two accounts with the rate of messages of 50 callers.
+ * Compares reports over a million ledger lines with reports over ten thousand, with the same accounts and days. Also
+ * compares postings of 50 concurrent callers to the same two accounts with messages of 50 callers.
  */
 export const benchLedger = (scale: number): Promise<Line[]> =>
   inFolder(async (folder) => {

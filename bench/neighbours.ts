@@ -20,12 +20,12 @@ const TICK_MS = 20;
 const SECONDS = 10;
 /** Allows webhooks to this machine. */
 const OPEN = { WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8', WEBHOOK_ALLOW_HTTP: '1' };
-/** The default limits (docs/operations.md), which the other figures switch off. */
+/** The default limits (docs/configuration.md), which the other figures switch off. */
 const LIMITS = { RATE_LIMIT_PER_MINUTE: '600', LOGIN_LIMIT_PER_MINUTE: '10' };
 
 /**
- * Latencies of a tenant with a fixed load during each attack of another tenant (`neighbours/attacks.ts`), compared with
- * the latencies without an attack. Each attack has a data folder and a server of its own.
+ * Compares the latencies of a tenant with a fixed load during each attack of another tenant (`neighbours/attacks.ts`),
+ * and during all attacks together, with the latencies without an attack. Each time with a new folder and server.
  */
 export const benchNeighbours = async (scale: number): Promise<Line[]> => {
   const seconds = scaled(SECONDS, scale, 3);

@@ -20,7 +20,7 @@ const TENANT_OF_BARE = 2;
 const TENANT_EVENTS = 100;
 
 /**
- * Measures the product on EventStoreDB: messages on the wire, with the test server. If `EVENTSTORE_URL` and
+ * Measures the product on EventStoreDB: counts events on the wire, with the test server. If `EVENTSTORE_URL` and
  * `MONGODB_URL` are set, also compares the speed on these servers with the plain client. Use dedicated servers: the
  * events remain there.
  */

@@ -48,7 +48,7 @@ export const NONE = { ledger: false, assistant: false };
 
 type NewTenant = Parameters<UseCases['tenancy']['create']>[0];
 
-/** The plan is not `enterprise`, which includes the assistant whatever the entitlements say. */
+/** The default plan is not `enterprise`, which includes the assistant whatever the entitlements say. */
 export const createTenant = (useCases: UseCases, id: string, more: Partial<NewTenant> = {}) =>
   useCases.tenancy.create(
     { id, name: 'Bench', plan: 'pro', currency: 'EUR', timezone: 'UTC', ...more },
@@ -56,8 +56,8 @@ export const createTenant = (useCases: UseCases, id: string, more: Partial<NewTe
   );
 
 /**
- * Runs `make` `count` times, `atOnce` at a time. `after` can wait for a read model after each batch, since one wait at
- * the end would exceed a request's limit.
+ * Runs `make` `count` times, `atOnce` at a time. `after` can wait for a read model after each batch: a single wait at
+ * the end would take longer than a read may wait.
  */
 export const makeMany = async <T>(
   count: number,

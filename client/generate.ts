@@ -18,10 +18,7 @@ interface Document {
 
 export const API_TYPES = `${import.meta.dirname}/src/api.ts`;
 
-/**
- * Leaves out errors, since refused calls throw `ApiError`, deprecated operations, and aliases, which would double
- * operations.
- */
+/** Leaves out errors (refused calls throw `ApiError`), deprecated operations, and aliases of other operations. */
 const withoutErrors = (document: Document): Document => ({
   ...document,
   components: {

@@ -9,7 +9,7 @@ import { build } from 'vite';
 const HERE = import.meta.dirname;
 const DIST = join(HERE, 'dist');
 
-/** Built next to the current folder and renamed at the end, so that a running server never serves a partial build. */
+/** Folder of the new build, renamed to `dist` at the end, so that a running server never serves a partial build. */
 const fresh = `${DIST}.${process.pid}`;
 await build({
   configFile: join(HERE, 'vite.config.js'),

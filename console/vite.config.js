@@ -7,7 +7,7 @@ const proxied = Object.fromEntries(
   ['/api', '/auth', '/super'].map((path) => [path, { target: api, ws: true }]),
 );
 
-/** Chunks that every visit begins with, or goes on with after the sign-in. */
+/** Chunks that every visit runs: `app` at the start, `signed-in` after the sign-in. */
 const FIRST = ['app', 'signed-in'];
 
 /**

@@ -37,7 +37,7 @@ export class Loud {
     return this.tokens[0] ?? '';
   }
 
-  /** Each user repeats `ask`, `together` at a time, until the signal; after a refusal, that loop pauses. */
+  /** Each user repeats `ask` in `together` loops until the signal. A loop pauses after a refusal. */
   async everyone(
     signal: AbortSignal,
     ask: (token: string, nth: number) => Promise<{ readonly status: number }>,
@@ -102,7 +102,7 @@ const mentionsOf = (count: number): string =>
 const BIG_TEXT = 'A message of a length that nobody types by hand, but that is allowed. '.repeat(100);
 const LINES = 500;
 
-/** A multiple of 1,000, the maximum of an entry's lines; two more accounts are open (docs/limits.md). */
+/** The greatest multiple of 1,000 (lines of an entry) that leaves room for two more accounts (docs/limits.md). */
 const ACCOUNTS_OF_CHART = 4000;
 
 const manyLines = {

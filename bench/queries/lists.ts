@@ -12,7 +12,7 @@ const ENTITY = 'crate';
 const RECORDS = 50_000;
 const BASE = `/api/v1/tenant/entities/${ENTITY}/records`;
 const SAME = 0.95;
-/** 3,000 requests per second on a machine on which bare Express answers 26,617. */
+/** 3,000 per second beside 26,617 of bare Express (docs/benchmarks.md). */
 const OF_BARE = 0.11;
 
 /**

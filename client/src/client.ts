@@ -180,7 +180,8 @@ const positioned = (send: (request: Request) => Promise<Response>) => {
     const before = written;
     const response = await send(request);
     const position = isRead ? null : response.headers.get('x-event-position');
-    // Keeps the greatest position of concurrent writes, otherwise the last one: a restored log has smaller positions.
+    // Concurrent writes: the greatest position. Otherwise that of the last write, since a restored log has smaller
+    // positions.
     const concurrent = written === before ? undefined : written;
     if (position !== null)
       written = concurrent !== undefined && concurrent > position ? concurrent : position;

@@ -2,8 +2,8 @@ import { type ComponentType, useEffect, useState } from 'react';
 import type { SignedInProps } from './shell/signed-in.tsx';
 
 /**
- * The page of signed-in people, whose script the sign-in page does not need. React's `lazy` would show this page no
- * sooner than 300 ms after an empty page, even if its script is loaded.
+ * The page of signed-in people. It has a script of its own, since the sign-in page does not need it. React's `lazy`
+ * would show an empty page for at least 300 ms first, even if the script is loaded.
  */
 
 let loaded: ComponentType<SignedInProps> | undefined;

@@ -9,7 +9,7 @@ import { App, start } from './app.tsx';
 import { startTheme } from './shell/theme.ts';
 
 startTheme();
-// No top-level `await`: the script of the signed-in page waits for this script.
+// No top-level `await`: the script of the signed-in page imports this script, so each would wait for the other.
 void start().then((error) => {
   const root = document.getElementById('root');
   if (root === null) return;

@@ -39,7 +39,7 @@ interface TableProps<T> {
   readonly rowKey: (row: T) => string;
   /** Called for a click on a row, or Enter. */
   readonly onOpen?: (row: T) => void;
-  /** Path that a click on a row or Enter opens; a cell should link to it, too. */
+  /** Path that a click on a row or Enter opens; a cell should also link to this path. */
   readonly to?: (row: T) => string;
   /** Shown when there are no rows. */
   readonly empty?: ReactNode;
@@ -207,7 +207,7 @@ const Rows = <T,>(props: RowsProps<T>) => {
                 onKeyDown={onKeyDown}
                 onClick={(event) => {
                   const { target } = event;
-                  // Clicks in menus and dialogues of a row bubble here too.
+                  // React also bubbles clicks from menus and dialogues of a row, which are outside its element.
                   if (!(target instanceof Element) || !event.currentTarget.contains(target)) return;
                   if (target.closest('a, button, input, select, label') !== null) return;
                   onOpen?.(row);

@@ -9,7 +9,7 @@ type TailState =
   /** The end of the log is looked up. */
   | { readonly kind: 'starting' }
   | { readonly kind: 'following' }
-  /** A read failed and is retried after the last event, so that nothing is lost. */
+  /** A read failed. The next try begins after the last event, so that nothing is lost. */
   | { readonly kind: 'waiting'; readonly error: unknown }
   /** Each read under impersonation is itself recorded in the log, so the log is not followed. */
   | { readonly kind: 'off' };

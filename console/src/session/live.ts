@@ -2,7 +2,7 @@ import { ApiError, type Envelope, type Socket, type SocketState } from '../../..
 import { clientOf } from './clients.ts';
 import { getSessions, identityOf, signIn, type TenantSession } from './store.ts';
 
-/** One socket per identity, for all parts of the page; open while it has listeners, resumes after its last position. */
+/** One socket per identity for all parts of the page. It is open while it has listeners, and resumes where it ended. */
 
 export interface LiveListener {
   readonly onEnvelope?: (envelope: Envelope) => void;
@@ -77,7 +77,7 @@ class Hub {
         signIn({ ...now, role });
       }
     } catch (error) {
-      // The pages show a refusal, such as that of a suspended tenant. Other failures may pass.
+      // The pages show a refusal, such as that of a suspended tenant. Other failures may be temporary.
       const isRefused = error instanceof ApiError && error.status < 500;
       if (!isRefused) void this.#restart();
       return;

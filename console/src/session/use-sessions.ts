@@ -1,5 +1,5 @@
 import { useSyncExternalStore } from 'react';
 import { getSessions, onSessions, type Sessions } from './store.ts';
 
-/** Apart from the store, so that tests import the store without React. */
+/** In its own file, so that tests can import the store without React. */
 export const useSessions = (): Sessions => useSyncExternalStore(onSessions, getSessions);

@@ -11,8 +11,8 @@ export const Bell = ({ tenant }: { tenant: TenantSession }) => {
   const { data } = useQuery({
     queryKey: ['notifications', 'count'],
     queryFn: ({ signal }) => clientOf(tenant).get('/api/v1/tenant/notifications/unread-count', { signal }),
-    // The socket sends nothing when another page reads notifications, so the count is polled; not under impersonation,
-    // where each request is recorded in the log.
+    // Polled, since the socket sends nothing when another page marks notifications as read. Under impersonation each
+    // request is recorded in the log, so the count is not polled.
     refetchInterval: tenant.impersonatedBy === undefined ? 60_000 : false,
   });
   const readAgain = (): void => {

@@ -18,7 +18,7 @@ const newQueries = (): QueryClient =>
     defaultOptions: { queries: { retry: false, staleTime: 5_000, refetchOnWindowFocus: true } },
   });
 
-/** The console after the sign-in; a chunk that the sign-in page does not load. */
+/** The console after the sign-in: a chunk that the sign-in page preloads but does not run. */
 const SignedIn = ({ sessions, audience }: SignedInProps) => {
   // biome-ignore lint/correctness/useExhaustiveDependencies: another audience gets another cache
   const queries = useMemo(newQueries, [audience]);

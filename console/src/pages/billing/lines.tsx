@@ -12,7 +12,7 @@ interface LinesProps {
   readonly label: string;
   /** A statement, or an invoice. */
   readonly of: Pick<Statement, 'customer' | 'currency' | 'lines' | 'totals'> & { readonly window: Range };
-  /** Path that totals and margin link to: of a statement the reconciliation, of an invoice the statement. */
+  /** Path that totals and margin link to: the reconciliation for a statement, the statement for an invoice. */
   readonly totalsTo: string;
   /** Whether the texts of the invoice are shown. */
   readonly texts?: boolean;

@@ -21,7 +21,6 @@ type Body = components['schemas']['ReplaceRateCardBody'];
 const INVALIDATED = [['rate-card'], ['statements'], ['reconciliation']] as const;
 const PARTS = ['wholesale', 'retail', 'included'] as const;
 
-/** The prices of the meters. */
 export default function Prices() {
   const read = useRead(
     ['rate-card'],

@@ -45,10 +45,10 @@ export const valueText = (value: unknown): string => {
 const listPath = (entity: string, filter: string): string =>
   `/records/${entity}?${new URLSearchParams({ filter })}`;
 
-/** Maximum of ids that fit into a filter. */
+/** Maximum of ids in the filter of a link; a filter has at most 4 KiB. */
 const MOST_IDS = 50;
 
-/** The filter that selects the records of a session; undefined for many ids, which no filter can name. */
+/** The filter that selects the records of a session; undefined for more than `MOST_IDS` ids. */
 const filterOf = ({ selection }: Session): string | undefined => {
   if (selection.kind === 'filter') return filterText(selection.filter_expr);
   const { ids } = selection;

@@ -27,7 +27,7 @@ import '../../styles/events.css';
 
 /** Maximum of events in the live view. */
 const MOST = 2000;
-/** Lines of the activity log from which the live view begins. */
+/** The live view begins this many lines before the end of the activity log. */
 const RECENT = 100;
 
 const COLUMNS: readonly Column<AuditEvent>[] = [

@@ -4,7 +4,7 @@ const NAMES = ['from', 'to', 'currency', 'as_of_position'] as const;
 
 /**
  * The parameters of a report, as in the address of the page and in the API. An empty text means the default of the
- * report for `from` and `to`, its first and last day, and the end of the log for `as_of_position`.
+ * report; for `as_of_position` this is the end of the log.
  */
 export type ReportQuery = Readonly<Record<(typeof NAMES)[number], string>>;
 
@@ -85,5 +85,4 @@ const PAGES = [
   ['/ledger/failures', 'Failures'],
 ] as const;
 
-/** Links between the pages of the ledger. */
 export const LedgerLinks = () => <PageLinks label="Ledger" pages={PAGES} />;

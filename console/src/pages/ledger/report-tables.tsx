@@ -22,7 +22,7 @@ const AccountRow = ({ row, currency }: { row: Row; currency: string }) => (
   </tr>
 );
 
-/** A row that is no account, with the report that it comes from. */
+/** A row with a sum instead of an account; `to` is the path of the report that the sum comes from. */
 export interface Sum {
   readonly title: string;
   readonly minor: number;
@@ -94,7 +94,7 @@ const SumRow = ({ of: { title, minor, to }, currency, isTotal = false }: SumRowP
   </tr>
 );
 
-/** Whether both sides are equal; anything else is a fault of the product. */
+/** Shows whether both sides are equal. Unequal sides are a bug of the product. */
 export const Balanced = ({ is }: { is: boolean }) =>
   is ? <Badge tone="ok">Balanced</Badge> : <Badge tone="danger">Not balanced</Badge>;
 

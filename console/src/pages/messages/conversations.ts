@@ -99,7 +99,7 @@ export const useLiveConversations = (): void => {
   });
 };
 
-/** Shows a conversation as read before the next reading of the list. */
+/** Shows a conversation as read at once, without reading the list again. */
 export const showRead = (queries: QueryClient, id: string): void => {
   change(queries, id, (before) => ({ ...before, unread_count: 0 }), false);
   void queries.invalidateQueries({ queryKey: ['unread'] });

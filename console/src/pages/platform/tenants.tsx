@@ -20,7 +20,6 @@ import { PLANS, planOf } from './plans.ts';
 
 type Tenant = components['schemas']['Tenant'];
 
-/** All tenants of the platform. */
 const Tenants = () => {
   const tenants = usePages(['tenants'], (client, limit) =>
     client.items('/super/tenants', { params: { query: { limit } } }),

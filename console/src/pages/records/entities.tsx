@@ -71,7 +71,6 @@ const COLUMNS: readonly Column<Entity>[] = [
   ago('changed', 'Changed', ({ updated_at }) => updated_at),
 ];
 
-/** The list of the tenant's entities. */
 export default function Entities() {
   const isAdmin = useIsAdmin();
   const rows = usePages(['entities', 'list'], (client, limit) =>

@@ -52,7 +52,7 @@ export const FilterInput = ({ names, applied, apply, error }: FilterProps) => {
   const [text, setText] = useState(applied);
   const id = useId();
   const fault = faultOf(error);
-  // The browser's Back button changes `applied`, too.
+  // The browser's Back button also changes `applied`.
   useEffect(() => setText(applied), [applied]);
   return (
     <search className="record-filter" aria-label="Filter of the records">

@@ -82,8 +82,8 @@ const isEmpty = (value: unknown): boolean =>
   value === undefined || value === null || (typeof value === 'string' && value.trim() === '');
 
 /**
- * Reasons why the user cannot send an event, found in the definition, since the server's list of events does not
- * check fields.
+ * Reasons why the user cannot send an event. They come from the definition, since the server's list of allowed events
+ * ignores required fields.
  */
 const hindrancesOf = (
   { roles, required_fields: required = [], guard, guard_label: label }: Transition,

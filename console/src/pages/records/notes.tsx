@@ -14,7 +14,6 @@ import {
   useTenant,
 } from '../../kit/index.ts';
 
-/** The notes on a record. */
 export const Notes = ({ name, id }: { name: string; id: string }) => {
   const path = { name, id };
   const self = useTenant()?.userId;

@@ -37,7 +37,6 @@ const MOST_COLUMNS = 12;
 /** Fewer, larger pages for long tables. */
 const PAGE = 200;
 
-/** The records of an entity. */
 export default function Records() {
   const { entity: name = '' } = useParams();
   const entity = useEntity(name);

@@ -65,8 +65,8 @@ const COLUMNS: readonly Column<Delivery>[] = [
 ];
 
 /**
- * The deliveries of a subscription, newest first. The list is read again every five seconds, since deliveries change
- * state by themselves.
+ * The deliveries of a subscription, newest first. The list is read again every five seconds while it has few pages,
+ * since deliveries change state by themselves.
  */
 export const Deliveries = ({ subscriptionId }: { subscriptionId: string }) => {
   const filters = useFilters(['status', 'event', 'from']);

@@ -53,7 +53,6 @@ const COLUMNS: readonly Column<Subscription>[] = [
 export const eventsText = (events: readonly string[]): string =>
   events.includes('*') ? 'All events' : events.join(', ');
 
-/** The webhook subscriptions of the tenant. */
 export default function Webhooks() {
   const [, navigate] = useLocation();
   const [created, setCreated] = useState<Created>();
