@@ -3,7 +3,7 @@ import { previewLimit } from '../../../api/http/preview-limit.ts';
 import { DomainError } from '../../../domain/core/errors.ts';
 import { PREVIEW_ROW_BYTES, QUOTAS } from '../../../domain/tenancy/quotas.ts';
 
-/** A preview of the greatest size. */
+/** Rows of the largest preview. */
 const ROWS = 100_000;
 const HOUR_MS = 3_600_000;
 
@@ -19,7 +19,7 @@ describe('The limit of the rows of previews', () => {
   };
 
   for (const plan of ['free', 'enterprise'] as const) {
-    it(`lets a tenant of plan ${plan} freeze the bytes of an hour without a wait, and then names the wait`, () => {
+    it(`admits the hourly limit of plan ${plan} at once, and refuses more with the time to wait`, () => {
       let now = 0;
       const take = previewLimit({ now: () => now });
       const most = Math.floor(QUOTAS[plan].preview_rows / (ROWS * PREVIEW_ROW_BYTES));

@@ -100,7 +100,7 @@ describe('Rate limits', () => {
     await server.close();
   });
 
-  it('refuse requests that the log names by caller and tenant', async () => {
+  it('log a refused request with its caller and tenant', async () => {
     const lines: object[] = [];
     const logRequest = requestLog({ info: (fields) => void lines.push(fields) }, 100);
     const server = await serve(testRoutes(), { limits: limits(), logRequest });
@@ -188,13 +188,13 @@ describe('Rate limits', () => {
       30,
     ]);
     const others = Array.from({ length: 17 }, (_, nth) => given.loginAs('jo@x.test', `203.0.${nth}.1`));
-    // Of the twenty attempts, four were counted for the networks above; refused attempts were not counted.
+    // One e-mail has twenty attempts. Four were counted for the networks above; refused attempts do not count.
     expect(others.map((wait) => wait === undefined)).to.deep.equal([...Array(16).fill(true), false]);
     expect(others.at(-1)).to.equal(3);
     expect(given.loginAs('al@x.test', '198.51.100.1')).to.equal(undefined);
   });
 
-  it('count logins by e-mail, with the address from a proxy', async () => {
+  it('count logins by the address that a trusted proxy gives', async () => {
     const server = await serve(testRoutes(), { limits: limits(), trustProxy: 1 });
     const login = (email: string, from: string) =>
       server.request('POST', '/auth/login', {

@@ -16,7 +16,7 @@ class FakeWorker extends EventEmitter {
 }
 
 describe('The thread of the projections', () => {
-  it('is told of the readers that wait already when it is started again', async () => {
+  it('is told of the waiting readers when it is started again', async () => {
     const workers: FakeWorker[] = [];
     const thread = startProjections(
       { config: readConfig({}), lease: { owner: 'test', ttlMs: 1000, lingerMs: 1 } },

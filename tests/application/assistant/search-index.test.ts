@@ -78,7 +78,7 @@ describe('a search', () => {
   });
 });
 
-/** Has topics of 20 chunks around random vectors: enough chunks that the search estimates cosines first. */
+/** The corpus has topics of 20 chunks around random vectors: so many that the search estimates cosines first. */
 describe('a search in a large corpus', () => {
   const DIMENSIONS = 512;
   const TOPICS = 100;
@@ -140,7 +140,7 @@ describe('a search in a large corpus', () => {
     expect(found).to.include('late');
   });
 
-  it('finds records of one chunk among records of many chunks, although estimates for the latter vary more', () => {
+  it('finds records of one chunk although estimates for records of many chunks vary more', () => {
     const question = unit(DIMENSIONS, 5_000_000);
     /** A unit vector with exactly this cosine to the question. */
     const withCosine = (wanted: number, seed: number): Float32Array => {

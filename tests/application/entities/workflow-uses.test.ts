@@ -157,7 +157,7 @@ describe('An entity and its workflow', () => {
     expect(await refusalCode(slow.change({ workflow: 'flow' }))).to.equal('validation_failed');
   });
 
-  it('never change so that the guard cannot hold, under any delays', async () => {
+  it('allow only one of two concurrent changes that do not match, under any delays', async () => {
     const outcomes = new Set<string>();
     for (let changing = 0; changing < 7; changing += 1) {
       for (let publishing = 0; publishing < 7; publishing += 1) {

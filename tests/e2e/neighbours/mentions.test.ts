@@ -14,7 +14,7 @@ describe('many mentions in one tenant', () => {
     return { world, busy, quiet, ada: await quiet.person('Ada') };
   });
 
-  it("let another tenant's notification pass, and all are raised once", async () => {
+  it("do not delay another tenant's notification, and all are raised once", async () => {
     const { world, busy, quiet, ada } = here();
     const people: string[] = [];
     await pooled(numbers(PEOPLE), 16, async () => {
