@@ -70,7 +70,7 @@ const runBatch = async (files: readonly string[]): Promise<void> => {
   });
 };
 
-/** The longest batches first, so that no core is idle at the end. Those with MongoDB wait until its server is built. */
+/** The longest batches come first, so that no core is idle at the end. Those with MongoDB wait for its build. */
 const FIRST = [SIMULATION, E2E, MONGODB, 'tests/property', 'tests/contract'];
 
 const rank = ({ files, needsMongo }: Batch): number => {
@@ -107,7 +107,7 @@ interface Batch {
 /** `tests/e2e`, or another folder of `tests`. */
 const layerOf = (file: string): string => dirname(file).split('/').slice(0, 2).join('/');
 
-/** Most files of a batch: a run of the simulation keeps a core busy for a minute. */
+/** The largest number of files in a batch; one of the simulation, which keeps a core busy for a minute. */
 const mostOf = (layer: string): number => {
   if (layer === SIMULATION) return 1;
   if (layer === MONGODB) return BATCH / 2;

@@ -129,7 +129,7 @@ describe('The client', () => {
     await earlier;
     await client.get(MESSAGES, { params: params() });
     expect(asked).to.equal('0002');
-    // As after a restore of the log.
+    // After a restore of the log, the next write has an earlier position.
     await client.post(MESSAGES, { params: params(), body: { body: 'first' } });
     await client.get(MESSAGES, { params: params() });
     expect(asked).to.equal('0001');

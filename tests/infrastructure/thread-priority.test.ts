@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { Worker } from 'node:worker_threads';
 import { expect } from 'chai';
 
-/** The nineteenth field of Linux's `stat`, found from the end of the name, which may hold anything. */
+/** Field 19 of Linux's `stat`, counted from the end of field 2, the name, which may contain spaces. */
 const niceness = (stat: string): number => Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[16]);
 
 describe('The priority of a thread', () => {

@@ -31,7 +31,7 @@ export class HalfBatches {
     const { generation: of, checkpoint = '' } = stored.parse(batch);
     const name = leaseNameOf(of);
     const before = this.#halves.get(name);
-    // A shorter batch that breaks while a longer one is not mended does not mend the longer one.
+    // While a longer half batch is not mended, a shorter one does not replace it.
     const isLonger = before !== undefined && before.mendedAt === Infinity && before.checkpoint > checkpoint;
     if (!isLonger) this.#halves.set(name, { projection: of.projection, checkpoint, mendedAt: Infinity });
   }

@@ -11,7 +11,7 @@ interface Peer {
   onClose(): void;
 }
 
-/** One end of a connection without a network. */
+/** One end of a connection within this process. */
 class End extends Duplex {
   peer: Peer | undefined;
   readonly remoteAddress = '127.0.0.1';

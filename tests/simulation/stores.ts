@@ -151,7 +151,10 @@ const methodOf = (target: object, property: string, calls: Calls): unknown => {
   };
 };
 
-/** The event store as the node reaches it. Growth reaches a node later, sometimes without its events or twice, and never while the node is dead. */
+/**
+ * The event store as the node reaches it. Growth reaches a node later, sometimes without its events or twice, and never
+ * while the node is dead.
+ */
 export const eventsOf = (store: EventStore, way: Way, node: Caller): EventStore => {
   const via = reached('events', store, way, node);
   const onGrowth = (listener: GrowthListener): (() => void) => {

@@ -34,7 +34,7 @@ import { wordEmbedder } from './word-embedder.ts';
 export const STARTED_AT = Date.UTC(2026, 2, 2, 8);
 export const secretOf = (name: string): string => `${name}-of-the-simulation-with-32-bytes-or-more`;
 
-/** Nothing is written to files: there is no such folder. */
+/** A data folder that does not exist: nodes write no files into it. */
 const NOWHERE = join(tmpdir(), 'no-folder-of-the-simulation');
 
 /** Compares texts: the product's cost of hashing is not simulated. */

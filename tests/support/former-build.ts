@@ -3,7 +3,10 @@ import { mkdirSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 
-/** The build that wrote `tests/fixtures/former-data/2026-11.br`. A release sets the build before it (decision 53). */
+/**
+ * The build that wrote `tests/fixtures/former-data/2026-11.br`. Each release sets this to the build before it (decision
+ * 53).
+ */
 const REVISION = '1c00760';
 
 const LAYERS = ['api', 'application', 'domain', 'infrastructure', 'projections'];

@@ -3,7 +3,7 @@ import type { JsonObject, JsonValue } from '../../application/ports/read-store.t
 
 /** JSON with names, numbers and texts that a database may not store unchanged. */
 
-/** Without keys of one escaped character, which Node itself reads wrongly (decision 70). */
+/** Names of fields, without those of one escaped character, which Node itself reads wrongly (decision 70). */
 const name = fc
   .oneof(
     fc.constantFrom('', '$', '$set', '$ref', 'a.b', '.', '%', '%%', '%24', '%2', 'a%2Eb', '_id', 'a\u0000'),

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 
 /** How fast this machine is at the moment, for tests that promise a time: a slow or busy machine gets more time. */
 
-/** A start of Node that does nothing, on a quiet machine. */
+/** Time (ms) of {@link bareStart} on a quiet machine. */
 const QUIET_MS = 25;
 
 /** Time (ms) from the start of a process that does nothing to its end. */

@@ -149,7 +149,7 @@ const START_MS = 150_000;
 /** With V8's default young generation of 1 MB, a start spends a tenth of its processor time on garbage collection. */
 export const FEW_COLLECTIONS = ['--min-semi-space-size=16'];
 
-/** The source that `npm start` loads, there with options of Node. Tests start it without options. */
+/** The source that `npm start` loads with options of Node. Tests start it without options of Node. */
 export const SOURCE = join(import.meta.dirname, '../../api/main.ts');
 const MAIN = productFile('api/main.ts');
 

@@ -112,7 +112,7 @@ export const startSocketNode = async (
   stores: SharedStores = memoryStores(),
   options: Partial<Pick<SocketServerDeps, 'authentication' | 'heartbeatMs' | 'socketLimits'>> = {},
 ) => {
-  /** Tenants whose keys cannot be read; `hangs` gives no answer at all. */
+  /** Tenants whose keys cannot be read. `fails`: store unavailable; `damaged`: another error; `hangs`: no answer. */
   const away = new Map<string, 'fails' | 'hangs' | 'damaged'>();
   /** Keys of messages that the server has requested. */
   const asked: string[] = [];

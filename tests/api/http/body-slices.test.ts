@@ -112,7 +112,7 @@ describe('Large bodies', () => {
       await untilPasses(() => expect(late).to.not.equal(undefined));
       expect(socket.destroyed).to.equal(false);
       late?.();
-      // A reset of the connection is reported before `close`.
+      // Not `events.once`, which would reject: a reset of the connection emits `error` before `close`.
       await new Promise((resolve) => socket.once('close', resolve));
     } finally {
       restore();

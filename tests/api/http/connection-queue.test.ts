@@ -78,7 +78,7 @@ describe('New connections', () => {
     server.headersTimeout = 50;
     const silent = await Promise.all(Array.from({ length: 64 }, () => open(HOST)));
     for (const client of silent) client.resume();
-    // Node checks the connections of the HTTP server's own socket, one of the 16, only every 30 s.
+    // One of the 16 sockets is the HTTP server's own, whose connections Node checks only every 30 s.
     await untilPasses(() => expect(silent.filter((client) => client.destroyed).length).to.be.above(32));
   });
 });

@@ -69,7 +69,7 @@ describe('Listening', () => {
       served += 1;
     });
     const clients = Array.from({ length: 32 }, () => connect(port, HOST));
-    // Connections that have sent nothing would be closed immediately.
+    // A server that stops closes connections that have sent nothing immediately.
     for (const client of clients) client.write('G');
     await untilPasses(() => expect(served).to.equal(32));
     let hasStopped = false;

@@ -4,7 +4,7 @@ import { timeSlices } from '../../../application/core/concurrency/time-slices.ts
 import { busyFor } from '../../support/busy.ts';
 import { serve } from './support.ts';
 
-/** Works of 5 ms, one for each tick: far more ticks than a request takes. */
+/** Number of works of 5 ms, one for each tick: far more ticks than a request takes. */
 const WORKS = 200;
 
 describe('Public requests while others wait', () => {

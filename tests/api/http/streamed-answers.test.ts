@@ -43,7 +43,7 @@ const kinds: Readonly<Record<string, (stopping?: AbortSignal) => Endless>> = {
       }
     })();
     const ended = source.return.bind(source);
-    // A source that never began has nothing to clean up.
+    // A generator that never began does not run its `finally`, so calls of `return` count as the end.
     source.return = (value) => {
       isEnded = true;
       return ended(value);

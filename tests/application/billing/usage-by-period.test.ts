@@ -16,7 +16,7 @@ describe('Usage by period', () => {
         (some, moments) => {
           const cuts = some.toSorted();
           const tally = new UsageByPeriod(cuts);
-          // Usage at the very instant of each cut too.
+          // Adds usage at the very instant of each cut.
           const all = [...moments, ...cuts];
           for (const at of all) {
             tally.add(at, { messages_sent: 1 });

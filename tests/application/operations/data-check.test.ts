@@ -65,7 +65,7 @@ withEachEventStore((open) => {
         return findings;
       };
 
-      /** The log, with work that runs right after its end was read. */
+      /** The log with work that runs right after the end of the log was read. */
       const meanwhile = (work: () => Promise<void>): EventStore => {
         let left: (() => Promise<void>) | undefined = work;
         return new Proxy(events, {

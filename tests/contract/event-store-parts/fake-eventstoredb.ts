@@ -124,7 +124,7 @@ export class FakeEventStoreDb implements Connection {
       read: () => void setImmediate().then(pump),
     });
     const checkpoint = ({ position }: AllStreamRecordedEvent): void => {
-      // The package returns its subscription type, which the adapter does not use.
+      // The package types the first argument as its own subscription, which the adapter does not use.
       const tell: ((...args: never[]) => unknown) | undefined = filter.checkpointReached;
       Reflect.apply(tell ?? (() => {}), undefined, [stream, position]);
     };

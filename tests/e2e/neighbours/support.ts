@@ -23,7 +23,7 @@ export const peakOf = ({ pid }: Server): number => statusOf(pid, 'VmHWM');
 
 export const forgetPeak = ({ pid }: Server): void => writeFileSync(`/proc/${pid}/clear_refs`, '5');
 
-/** Number of ticks of more than 100 ms of processor time by code: five times the budget, for busy machines. */
+/** For each code, the ticks above 100 ms of processor time: five times the budget, to allow for busy machines. */
 const blocksOf = async ({ base }: Server): Promise<ReadonlyMap<string, number>> => {
   const text = await (await fetch(`${base}/metrics`)).text();
   if (!text.includes('# TYPE workflow_event_loop_block_seconds')) throw new Error('no metric of ticks');

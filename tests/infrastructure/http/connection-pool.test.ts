@@ -31,7 +31,7 @@ describe('Kept connections', () => {
     for (const server of servers.splice(0)) await new Promise((resolve) => server.close(resolve));
   });
 
-  /** Counts connections and requests; each request arrives in one chunk. */
+  /** A server that counts connections and requests; it takes each chunk for one request. */
   const receiver = async (says: Says = () => OK, { host = '127.0.0.1', port = 0, tls = false } = {}) => {
     const sockets = new Set<Socket>();
     const heard: string[] = [];

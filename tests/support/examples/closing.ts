@@ -89,7 +89,7 @@ export const closing = (known: Known, assertion: () => string): readonly (() => 
     }),
     () => ({ operation: 'commitBulkSession', path: session() }),
     () => ({ operation: 'listPostingRuleSources' }),
-    // Switches the rule's account off, so that the next posting fails, and later on again.
+    // Deactivates the rule's account, so that the next posting fails; a later step activates it again.
     () => ({
       operation: 'changeAccount',
       path: { code: '1200' },

@@ -22,7 +22,6 @@ const CHUNK = 1 << 20;
 /** The bytes of an export, in parts. */
 export type Export = Buffer[];
 
-/** The size of the log. */
 export interface Size {
   readonly EVENTS: number;
   /** Events per stream. */

@@ -3,7 +3,7 @@ import { chainHash } from '../../../../application/core/events/hash-chain.ts';
 
 /** Changes of an export that depend only on a seed. */
 
-/** Makes a changed export from the lines, without line feeds, of an export. */
+/** Makes a changed export from the lines of an export (without line feeds). */
 export type Mutation = (lines: readonly Buffer[]) => Buffer;
 
 const joined = (lines: readonly Buffer[]): Buffer =>

@@ -10,7 +10,7 @@ const definitions = bookEvents;
 const secret = (entry: string, text = `text of ${entry}`) => write(entry, { secret: true, text });
 const KEY = 'acme/message-a';
 
-/** The book’s texts on a node started after everything. */
+/** The book’s texts, opened by a node that starts now. */
 const textsLater = async (stores: ReturnType<typeof memoryStores>): Promise<(string | undefined)[]> => {
   const later = startNode({ ...stores, definitions });
   const log = await stores.events.readStream(BOOK);

@@ -9,7 +9,7 @@ import {
   roughBytes,
 } from '../../../../application/core/memory/bounded-cache.ts';
 
-/** The engine’s own function, exposed by a flag. */
+/** Runs V8’s garbage collector, which a flag exposes. */
 const collectGarbage = (): void => {
   setFlagsFromString('--expose-gc');
   const gc: unknown = runInNewContext('gc');

@@ -34,7 +34,7 @@ describe('read models', () => {
     await kit.store.close();
   });
 
-  /** Read models of a node that folds itself, already running. */
+  /** Read models of a node whose projection runner is running. */
   const folding = async (clock: Clock = kit.clock): Promise<ReadModels> => {
     const { store } = kit;
     const models = new ReadModels([tallies()], store, clock);
@@ -49,7 +49,7 @@ describe('read models', () => {
     await untilPasses(() => expect(host.folds('v1')).to.equal(true));
     return models;
   };
-  /** Read models of a node without folding. */
+  /** Read models of a node without a projection runner. */
   const reading = (): ReadModels => new ReadModels([tallies()], kit.store, kit.node.clock);
 
   it('show a tenant its own writes at once', async () => {

@@ -38,7 +38,7 @@ describe('a lease holder', () => {
     ends.push(end);
     return { end, logger };
   };
-  /** Work that runs until its lease ends and reports when. */
+  /** Work that runs until its lease ends; counts concurrent runs, and records the fence of each run. */
   const busy = () => {
     const fences: number[] = [];
     const now = { running: 0, most: 0 };
