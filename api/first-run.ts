@@ -62,7 +62,7 @@ export const createDemo = async ({ areas, core, wait }: Platform, config: Config
   for (const [user, displayName] of [[ada, 'Ada Demo'] as const, [ben, 'Ben Demo'] as const]) {
     const person = { id: core.ids.next(), displayName, ...user };
     const made = await wait((tries) => areas.identity.identity.createUser(tenant, person, context(tries)));
-    // So a sign-in right after the accounts are printed waits until the read model has the user.
+    // A sign-in right after the accounts are printed then waits until the read model has the user.
     if (made.position !== undefined) core.readModels.answered(tenant, made.position);
   }
   return { platformAdmin, tenant, users: [ada, ben] };

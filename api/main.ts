@@ -11,7 +11,7 @@ import { createDemo, describeDemo, ensurePlatformAdmin } from './first-run.ts';
 import { listen } from './http/listening.ts';
 import { STOPPING, stopOnSignals } from './stopping.ts';
 
-/** Reads the configuration, starts the product, and serves until a signal stops it. `start.js` imports this file. */
+/** Starts the product and serves until a signal; with several `WORKERS`, supervises them. Imported by `start.js`. */
 const main = async (): Promise<void> => {
   keepFilesPrivate();
   const config = readConfig(process.env);

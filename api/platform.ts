@@ -74,7 +74,7 @@ export interface Platform {
 const LEASE_MS = 3000;
 /** Time (ms) for which a batch of a projection waits for further events, unless a reader waits for the projection. */
 const LINGER_MS = 40;
-/** Shorter in a group: readers in other processes cannot end the wait, and read the progress from the store. */
+/** Shorter in a group: readers in other processes cannot end the wait, because they read progress from the store. */
 const IN_GROUP = { lingerMs: 10, saveMs: 10 };
 const SWEEP_MS = 60_000;
 

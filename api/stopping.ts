@@ -67,7 +67,7 @@ export const stopOnSignals = (logger: Logger, isMember: boolean): ((platform: St
       if (!isMember || signal === 'SIGTERM') void end(signal);
     });
   }
-  // Only a process of a group has a supervisor to lose.
+  // Emitted only in a process of a group, when its supervisor ends.
   process.once('disconnect', () => void end('the supervisor has ended'));
   return (platform) => {
     running = platform;

@@ -117,7 +117,7 @@ const exportOf = async function* ({ export: path }: VerifyOptions): AsyncGenerat
 };
 
 /**
- * Reads line by line. Memory use grows with the number of streams, not of events.
+ * Reads line by line. Memory use grows with the number of streams, not with the number of events.
  * @param source the export; by default the file or standard input that the options name
  * @throws {Misuse}
  */

@@ -11,7 +11,7 @@ import type { Member } from './member.ts';
 
 /**
  * Waits until this process's live feed has reached the end of the shared log. A request then sees every write that any
- * process of the group answered before the request. Reads then wait for read models as after a write of this process.
+ * process of the group answered before the request: its reads wait until the read models have folded these writes.
  */
 export const catchUpIn = ({
   events,
@@ -37,7 +37,7 @@ export const metricsOfGroup = (member: Member, own: HttpMetrics): HttpMetrics =>
   return { ...own, expose: async () => (await member.scrape()) ?? own.expose() };
 };
 
-/** One process's share of the limits: the kernel distributes connections among the processes by address. */
+/** One process's share of the limits: the kernel distributes the sockets of a user over all processes. */
 export const shareOf = ({ perUser, perTenant }: SocketLimits, processes: number): SocketLimits => ({
   perUser: Math.ceil(perUser / processes),
   perTenant: Math.ceil(perTenant / processes),

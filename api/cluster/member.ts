@@ -42,7 +42,6 @@ export class Member implements SharedTakes {
     this.#send({ kind: 'listening' });
   }
 
-  /** Handles a message of the supervisor. */
   receive(received: unknown): void {
     const message = toProcess.parse(received);
     switch (message.kind) {
@@ -98,7 +97,7 @@ export class Member implements SharedTakes {
 export const memberOf = (variables: Readonly<Record<string, string | undefined>>): Member | undefined => {
   const given = variables[MEMBER];
   if (given === undefined || process.send === undefined) return undefined;
-  // A failed send is ignored: the supervisor has ended, and this process ends for the same reason.
+  // Ignores a failed send: the supervisor has ended, and the event `disconnect` stops this process.
   const member = new Member(identity.parse(JSON.parse(given)), (message) =>
     process.send?.(message, undefined, undefined, () => undefined),
   );

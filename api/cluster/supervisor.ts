@@ -14,7 +14,7 @@ const MAIN = fileURLToPath(new URL('../main.ts', import.meta.url));
 const STABLE_MS = 5000;
 const FIRST_PAUSE_MS = 100;
 const LONGEST_PAUSE_MS = 5000;
-/** Maximum time (ms) until the background process gets SIGTERM: last reads of other processes need its work. */
+/** Maximum time (ms) until the background process gets SIGTERM: the last reads in other processes need its work. */
 const BACKGROUND_STOP_DELAY_MS = 2000;
 /** Processes still running after this time (ms) are killed. */
 const STOP_MS = 9500;
@@ -45,7 +45,7 @@ const forkMain: Fork = (env) => fork(MAIN, { env });
 export class Supervisor {
   readonly #settings: Settings;
   readonly #logger: Logger;
-  /** Environment variables, which are passed on to the processes. */
+  /** Environment variables for the processes. */
   readonly #variables: Readonly<Record<string, string | undefined>>;
   readonly #fork: Fork;
   readonly #slots: readonly Slot[];

@@ -48,7 +48,7 @@ export interface Core<S = Secrets> {
   readonly events: EventStore;
   /** Reads the log once for all followers of this thread. */
   readonly follower: LogFollower;
-  /** Divides this process among the tenants' background work. */
+  /** Divides the time for background work among the tenants. */
   readonly scheduler: BackgroundScheduler;
   readonly keys: KeyRing;
   readonly erasures: Erasures;

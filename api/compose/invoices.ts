@@ -89,7 +89,7 @@ export const composeInvoices = (
         lease,
         signal,
       ),
-    // Requests that still wait for the upstream are then answered, because their intent to issue is stored.
+    // Answers the requests that still wait for the upstream after this time: their intent to issue is stored.
     closing: () => {
       setTimeout(() => invoices.stop(), LAST_CALLS_MS).unref();
     },

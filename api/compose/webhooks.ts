@@ -28,7 +28,7 @@ import type { Core } from './core.ts';
 
 const PROJECTION = 'webhook_deliveries';
 const HOUR_MS = 3_600_000;
-/** Maximum of concurrent calls, in total and per tenant. */
+/** Maximum of concurrent calls, in total and per tenant; a tenant gets four slots even beyond the total. */
 const LIMITS = { total: 512, perTenant: 128, reserved: 4 };
 
 const guarded = ({ adapters, config }: Core): OutboundHttp =>

@@ -25,7 +25,6 @@ export interface BodyRules {
   /** Maximum bytes. */
   readonly limit: number;
   readonly valueLimit: number;
-  /** Accepted kinds of body. */
   readonly kinds: readonly BodyKind[];
 }
 

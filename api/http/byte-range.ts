@@ -7,8 +7,8 @@ export interface Range {
 }
 
 /**
- * The single byte range of a request (RFC 9110, section 14). Undefined when all bytes are sent: without a range, for
- * several ranges, for an unsatisfiable range, and for units other than bytes.
+ * The single byte range of a request (RFC 9110, section 14). Undefined when all bytes are sent: without a valid range,
+ * for several ranges, for an unsatisfiable range, and for units other than bytes.
  * @param size bytes of the whole body
  */
 export const byteRange = (header: string | undefined, size: number): Range | undefined => {

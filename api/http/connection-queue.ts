@@ -5,8 +5,8 @@ import { timeSlices } from '../../application/core/concurrency/time-slices.ts';
 const ignore = (): void => undefined;
 
 /**
- * Accepted connections whose first request is not parsed yet. Parsing those of a thousand connections in one tick would
- * delay all other requests. So each connection waits for a time slice; addresses get equal shares (decision 74).
+ * Accepted connections whose first request is not parsed yet. Each waits for a time slice, because parsing the first
+ * requests of a thousand connections in one tick would delay all others. Addresses get equal shares (decision 74).
  */
 export class ConnectionQueue {
   readonly #server: Server;

@@ -169,7 +169,7 @@ export class Endpoint {
     const head = this.#head(exchange, principal);
     const params = this.#params(segments);
     const uploadRequest = { principal, params };
-    // A repeated request gets its first answer, even if the record has changed since.
+    // A repeated request gets the stored answer, even if the record has changed since.
     const isRepeated =
       head.key !== undefined && (await this.#idempotency.hasAnswered(callerKey(principal), head.key));
     if (!isRepeated) await rules.admit(uploadRequest);

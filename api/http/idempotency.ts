@@ -37,8 +37,9 @@ export const parseIdempotencyKey = (headers: readonly string[]): string => {
 export type Fingerprint = (method: string, path: string, body: unknown) => string;
 
 /**
- * HMAC-SHA-256 (hex) with a key derived from `MASTER_KEY`: stored fingerprints confirm no guessed e-mail or password.
- * After a change of `MASTER_KEY`, a repetition is refused as `idempotency_key_reused`, never executed twice.
+ * HMAC-SHA-256 (hex) with a key derived from `MASTER_KEY`: without this key, a guessed e-mail or password cannot be
+ * compared with a stored fingerprint. After a change of `MASTER_KEY`, a repetition is refused as
+ * `idempotency_key_reused`, never executed twice.
  */
 export const fingerprints = (masterKey: string): Fingerprint => {
   // Node computes an HMAC faster with a key object than with a plain key.

@@ -45,7 +45,7 @@ export class LongLists {
    * @throws {SyntaxError} where `JSON.parse` would throw
    */
   *parse(text: string): Generator<void, unknown> {
-    // A placeholder is an object, which is valid JSON wherever a list is, under a name that no caller can guess.
+    // A placeholder is an object with a key that no caller can guess. An object is valid JSON wherever a list is.
     const name = randomUUID();
     const lists: unknown[][] = [];
     let rest = '';

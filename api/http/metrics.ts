@@ -10,7 +10,7 @@ import { type TellThreads, threadMetrics } from './thread-metrics.ts';
 /**
  * Counts one answer.
  * @param status HTTP status
- * @param seconds from the start of the request's work, after the connection's earlier requests, to the start of its answer
+ * @param seconds from the start of the work on a request to the start of its answer; no waits for earlier requests
  */
 export type ObserveAnswer = (status: number, seconds: number) => void;
 

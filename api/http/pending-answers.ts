@@ -9,10 +9,10 @@ const MIB = 1024 * 1024;
 
 /** Maximum bytes of answers that their clients have not read (docs/limits.md). */
 const LIMITS = { ofConnection: 16 * MIB, ofCaller: 32 * MIB, ofTenant: 64 * MIB, inAll: 256 * MIB } as const;
-/** Time (ms) without progress after which a reader is disconnected. */
+/** Time (ms) after which a connection is closed if the operating system takes no bytes of its answers. */
 const STALLED_MS = 15_000;
 const CHECK_MS = 1000;
-/** Bytes counted for a streamed body, or one that all readers share: the size of the socket's buffers. */
+/** Bytes counted for a streamed body, or for a body that all readers share: the size of the socket's buffers. */
 export const STREAM_BYTES = 128 * 1024;
 
 /** Reason for closing a connection. */

@@ -13,9 +13,9 @@ const LIMITS = { total: 64, perTenant: 16, reserved: 1 };
 export type Leave = () => void;
 
 /**
- * Limits how many reads are between their admission and their answer. `PendingAnswers` counts an answer once it is
- * made: without this limit a burst of requests, all admitted before the first answer, would make all answers at once
- * (docs/limits.md). Further reads wait, round-robin over tenants.
+ * Limits how many reads are between their admission and their answer; further reads wait, round-robin over tenants
+ * (docs/limits.md). `PendingAnswers` counts an answer only once it exists, so it would not limit a burst of requests
+ * that are all admitted before the first answer.
  */
 export class ReadsInWork {
   readonly #plain = new FairLimiter(LIMITS);

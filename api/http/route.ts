@@ -25,13 +25,13 @@ export type Access =
       readonly kind: 'principals';
       /** Kinds of one credential family; credentials of another family are `invalid_credential`. */
       readonly kinds: readonly PrincipalKind[];
-      /** Roles of which a person needs one; other persons get `admin_required`. Not checked for other kinds. */
+      /** A person needs one of these roles, else gets `admin_required`. Not checked for other kinds. */
       readonly roles?: readonly Role[];
       /** The scope that extensions and API tokens need; set exactly when `kinds` has one of these. */
       readonly scope?: Scope;
       /** Answered with `delegated_credential_refused` (`forbidden` for an impersonation). */
       readonly refuses?: readonly Delegated[];
-      /** Required of the tenant, else: `ledger` 402, before any 403; `assistant` 403; `webhooks` (a paid plan) 403. */
+      /** Required of the tenant, else 403; for `ledger` 402, before any 403. `webhooks` requires a paid plan. */
       readonly entitlement?: 'ledger' | 'assistant' | 'webhooks';
       /** The permission that a partner needs; without it: `partner_permission_missing`. */
       readonly permission?: string;

@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { pipeline, Readable } from 'node:stream';
 
-/** Time (ms) without progress after which a reader is disconnected: a slow reader holds the source open. */
+/** Time (ms) without traffic after which a connection is closed: a slow reader holds the source open. */
 const STALLED_MS = 60_000;
 
 /**

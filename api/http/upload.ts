@@ -9,7 +9,7 @@ export interface ReadUpload {
   readonly fields: FormValues;
   /** Identifies repetitions of an upload with the same key. */
   readonly sameAs: unknown;
-  /** Called right before the handler, which then owns the file: the pipeline no longer deletes the file. */
+  /** Called right before the handler. From then on the handler owns the file, and the pipeline does not delete it. */
   readonly take: () => void;
 }
 

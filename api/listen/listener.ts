@@ -31,7 +31,7 @@ export interface ListenerOptions {
 
 /** Maximum bytes of a body that is read; bodies of deliveries are smaller. */
 const MAX_BODY_BYTES = 8 * 1024 * 1024;
-/** Less than the 10 s for which the server waits for an answer. */
+/** Less than the 10 s for which the server waits for an answer by default (`WEBHOOK_TIMEOUT_MS`). */
 const FORWARD_MS = 9_500;
 /** Headers that belong to a connection, not to the delivery; they are not forwarded. */
 const OWN_HEADERS = new Set(['host', 'connection', 'content-length', 'transfer-encoding', 'keep-alive']);

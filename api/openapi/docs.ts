@@ -54,7 +54,7 @@ const PACKAGED: ReadonlyMap<string, string> = new Map([
 
 const packagedFiles = new Map<string, Promise<Buffer>>();
 
-/** Reads a file once: its bytes are shared by all answers. */
+/** Reads a file once; all answers share the bytes. */
 const packagedFile = (name: string): Promise<Buffer> => {
   const known = packagedFiles.get(name) ?? readPackaged(name);
   packagedFiles.set(name, known);

@@ -31,7 +31,7 @@ const idOf = (schema: z.ZodType): string | undefined => {
   return typeof id === 'string' ? id : undefined;
 };
 
-/** Schemas that {@link named} named in one document. The key is the schema, or the name of a list. */
+/** Schemas that {@link named} has named in one document, by schema or by the name of a list. */
 export type Named = Map<z.ZodType | string, z.ZodType>;
 
 /** Names a schema as a component: by its own name, else after its elements (`UserList`), else by `fallback`. */

@@ -1,4 +1,4 @@
-/** Safe HTML: a template escapes its values, except HTML made by a template. */
+/** Safe HTML: a template escapes its values, except values of the type `Html`. */
 
 export class Html {
   readonly text: string;

@@ -57,7 +57,7 @@ export const listReply = async <D>(
 
 export const ok = (body: unknown): Reply => ({ status: 200, body });
 
-/** Makes the answers of writes: the view of what was written, which a use case returns under `name`. */
+/** Makes the answers of writes: the view of the object that a use case returns under `name`. */
 export const written =
   <N extends string, T>(name: N, view: (made: T) => unknown) =>
   (status: number, made: Written<{ readonly [K in N]: T }>): Reply => ({

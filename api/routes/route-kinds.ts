@@ -82,7 +82,6 @@ export const scopedRoute: Kind<TenantPrincipal, { readonly scope: Scope } & Pick
 /** A route without a credential. */
 export const publicRoute: Kind<Principal> = kindOf({ kind: 'public' });
 
-/** A route for platform admins. */
 export const platformRoute: Kind<PlatformAdminPrincipal> = kindOf({
   kind: 'principals',
   kinds: ['platform_admin'],

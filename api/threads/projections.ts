@@ -27,7 +27,7 @@ export interface ThreadData {
 
 /** Messages between the main thread and the projections' thread of the same release, so they are not validated. */
 export type ToProjections =
-  /** The log has grown. Has the new events of a remote log; the thread reads new events of an embedded log itself. */
+  /** The log has grown. `growths` has new events of a remote log; the thread itself reads those of an embedded log. */
   | { readonly kind: 'appended'; readonly growths: readonly LogGrowth[] }
   /** Requests the page of the log after a position, or the first page. */
   | { readonly kind: 'read'; readonly id: number; readonly after?: Position }
@@ -55,7 +55,7 @@ export interface ProjectionProgress {
 
 export type FromProjections =
   | { readonly kind: 'progress'; readonly made: readonly ProjectionProgress[] }
-  /** The projections' thread no longer folds a generation. */
+  /** The projections' thread has stopped folding a generation. */
   | { readonly kind: 'ended'; readonly projection: string; readonly tag: string }
   /** The answer to `read`. */
   | { readonly kind: 'page'; readonly id: number; readonly page: LogPage }
@@ -75,10 +75,10 @@ const THREAD_AWAY = 'The projections’ thread, which reads the log, has ended.'
 const RESTART_MS = 500;
 /** Young generation (MB) of the thread's heap: saves memory and costs no processor time (decision 44). */
 const YOUNG_MB = 12;
-/** Time (ms) that growths are batched: waking a thread costs as much as a request. A waiting reader ends the time. */
+/** Time (ms) that growths are batched: waking a thread costs as much as a request. A waiting reader ends the wait. */
 const BATCH_MS = 10;
 
-/** What {@link startProjections} uses of a `Worker`. */
+/** The part of `Worker` that {@link startProjections} uses. */
 interface ProjectionWorker {
   on(event: 'message', listener: (message: FromProjections) => void): unknown;
   on(event: 'error', listener: (error: unknown) => void): unknown;

@@ -33,7 +33,7 @@ export class Peer {
   /** The socket's connection, for prepared frames. */
   readonly #connection: Duplex;
   readonly #gone = new AbortController();
-  /** Everything up to here was sent or skipped. */
+  /** Everything up to this position was sent or skipped. */
   #through: Position | undefined;
   /** The position that the replay must reach. */
   #owed: Position | undefined;
@@ -93,7 +93,7 @@ export class Peer {
     return this.#write(frame);
   }
 
-  /** Records that everything up to here was sent or replaced by a resync. */
+  /** Records that everything up to `through` was sent or replaced by a resync. */
   replayed(through: Position): void {
     this.#through = through;
   }

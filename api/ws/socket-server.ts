@@ -49,7 +49,8 @@ export interface SocketServerDeps {
   readonly ids: Ids;
   readonly limits: Pick<RateLimits, 'request' | 'ofTenant'>;
   readonly socketLimits?: SocketLimits;
-  readonly origins?: readonly string[]; // of pages that may connect, in addition to the server's own
+  /** Origins whose pages may connect, in addition to the server's own. */
+  readonly origins?: readonly string[];
   readonly appendLine: AppendLine;
   /** Called with the position of each envelope sent, so that the peers' next REST reads include it. */
   readonly onPosition: (tenantId: string, position: Position) => void;
@@ -68,7 +69,6 @@ const MAX_FRAME_BYTES = 64 * 1024;
 /** Interval (ms) of the checks for peers that wait too long. */
 const CHECK_MS = 1000;
 
-/** Types of the events that the server handles. */
 const HANDLED_TYPES = [...[TenantStatusChanged, ...WITHDRAWALS].map(({ type }) => type), ...ENVELOPE_TYPES];
 
 /** Maximum of sockets of a user and of a tenant that are connected to this node at a time (docs/limits.md). */
@@ -236,7 +236,7 @@ export class SocketServer {
   }
 
   /**
-   * Checks the rights again, since a withdrawal between the first check and the peer's registration did not close this
+   * Checks the rights again: a withdrawal between the first check and the peer's registration has not closed this
    * peer.
    */
   async #recheck(peer: Peer, { token, principal }: Handshake): Promise<void> {

@@ -64,7 +64,7 @@ const opParams = z.discriminatedUnion('kind', [
   z.strictObject({ kind: z.literal('transition'), event_name: text({ max: 200 }) }),
 ]);
 
-/** Passes every key to the filter, `__proto__` too: without a key, a filter would select more rows. */
+/** Passes every key to the filter, even `__proto__`: a filter that lost a key would select more rows. */
 const filterExpr = z
   .unknown()
   .refine(

@@ -20,7 +20,7 @@ interface Deps {
 
 const BASE = '/api/v1/tenant/api-tokens';
 
-/** A secret in the answer that makes it. */
+/** A secret, shown only in the answer to the request that creates it. */
 export const onceShown = z
   .string()
   .optional()

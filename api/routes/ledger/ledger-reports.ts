@@ -112,7 +112,7 @@ export const rangeOf = async (
 };
 
 /**
- * A report as text: the present report comes from the cache, a report as of a position is computed anew.
+ * A report as UTF-8 text: the present report comes from the cache, a report as of a position is computed anew.
  * @param form distinguishes reports of the same range
  */
 export const reportText = async (
