@@ -23,8 +23,8 @@ export const isDeletionOf = (sessionId: string, deletionId: string): boolean =>
 const PAGE = 1000;
 
 /**
- * Counts the records outside the session's rows that the session deleted, and the records in which it cleared
- * references; undefined if the operation is no deletion. Reads the log, so that the number of runs does not matter.
+ * Counts the records that the session deleted in addition to its rows, and the records in which it cleared references;
+ * undefined for other operations than deletion. Reads the log, so that the counts include all runs.
  */
 export const countCascade = async (
   deps: { readonly events: EventStore; readonly codec: EventCodec; readonly referrers: Referrers },

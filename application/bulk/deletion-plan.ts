@@ -25,8 +25,8 @@ interface PlanFacts {
 }
 
 /**
- * Plans the deletion of many records in any order by the rules of `deletion-marks.ts`, without writing. A record that
- * prevents the deletion of another record does so only until it is planned for deletion itself.
+ * Plans the deletion of many records in any order by the rules of `deletion-marks.ts`, without writing. Once the plan
+ * deletes a record, that record prevents no other deletion.
  */
 export class DeletionPlan extends WithDeps<PlanFacts> {
   /** Entity names by record id. */
@@ -97,7 +97,7 @@ export class DeletionPlan extends WithDeps<PlanFacts> {
   }
 
   /**
-   * Removes the candidate unless a record prevents it, then the candidates that waited for one of the removed records.
+   * Removes the candidate unless a record prevents this; then removes candidates that waited for a removed record.
    */
   #settle(first: Candidate): void {
     const ready = [first];

@@ -34,7 +34,7 @@ const RACES = 5;
 
 /** Deletes or transitions rows, each by a separate command, since the commands wait for read models and guards. */
 export class RowCommands extends RowOperation<Params> {
-  /** For a deletion that the session started, completes it first. */
+  /** First completes a deletion that the session has started. */
   override async wasApplied(recordId: string): Promise<boolean> {
     if (this.deps.params.kind !== 'delete' || !isUuid(recordId)) return super.wasApplied(recordId);
     const { state, position } = await this.#stream(recordId).refresh();

@@ -27,7 +27,7 @@ import {
   stateOf,
 } from './row.ts';
 
-/** The edit of one row as a command, with what its last decision saw, and why it wrote nothing. */
+/** The command that edits one row. Its last decision sets the state that it saw, and the reason if it wrote nothing. */
 interface RowEdit extends StreamCommand<RecordState, RecordEvent, SchemaView> {
   seen?: LiveRecord | undefined;
   refusal?: RowResult | undefined;
@@ -37,7 +37,7 @@ interface RowEdit extends StreamCommand<RecordState, RecordEvent, SchemaView> {
 
 const NO_LINKS: LinkFacts = { missing: new Set(), registrations: {} };
 
-/** Edits all rows in one group commit; rows whose values refer to records or users follow as single commands. */
+/** Edits a batch of rows in one group commit; rows whose values refer to records or users follow as single commands. */
 export class RowEdits extends RowOperation<EditParams> {
   readonly #values = inputOf(this.deps.params);
 

@@ -49,7 +49,7 @@ export class RowLoop extends WithDeps<
 > {
   readonly #operation = operationOf(this.deps, this.deps.run);
   readonly #queue = new RowQueue(this.deps.frozen);
-  /** Edits share one group commit, so batches of them do not run concurrently. */
+  /** A batch of edits is one group commit, so batches of edits do not run concurrently. */
   readonly #batches = this.deps.run.opParams.kind === 'edit' ? 1 : BATCHES;
   readonly #sizer = new BatchSizer(Math.ceil(this.deps.width / this.#batches), this.deps.foreground);
   /** True from the second run on: an earlier run may have applied rows without recording their results. */
@@ -84,7 +84,7 @@ export class RowLoop extends WithDeps<
     }
   }
 
-  /** Records as succeeded the rows that were applied although their result is unknown. */
+  /** Records success for rows whose result is unknown but that were applied. */
   async settle(): Promise<void> {
     const { policy } = this.deps;
     for (const row of [...this.#queue.left()]) {
@@ -160,7 +160,7 @@ export class RowLoop extends WithDeps<
       return await this.#operation.wasApplied(id);
     } catch (error) {
       if (isTransient(error)) throw error;
-      // An error that lasts, such as a record that cannot be decoded: no earlier run changed that record either.
+      // The error lasts, as for a record that cannot be decoded, so no earlier run changed the record.
       return false;
     }
   }

@@ -1,9 +1,9 @@
 import type { Frozen } from './frozen-rows.ts';
 
 /**
- * Hands out the rows of a commit in frozen order. A row whose deletion is prevented by another row is put back until
- * the other row is done. When all rows that are left were put back, they are tried again in rounds. If a round deletes
- * no row, one last round gives every row a final result.
+ * Hands out the rows of a commit in frozen order. A row whose deletion another record prevents is put back until that
+ * record's row, if it has one, is done. When all rows that are left were put back, they are tried again in rounds.
+ * After a round that deletes no row, the last round gives the rows a final result.
  */
 export class RowQueue {
   /** Ids of records. */

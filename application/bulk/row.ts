@@ -143,8 +143,8 @@ export abstract class RowOperation<Params extends OpParams = OpParams> extends W
   RowDeps & { readonly run: CommitRun; readonly params: Params }
 > {
   /**
-   * Applies rows together. Never rejects as a whole. A row whose outcome is unknown is rejected, and must be retried:
-   * with {StoreUnavailable}, `unavailable`, `read_model_behind` or an unexpected error.
+   * Applies rows together; never rejects as a whole. A row with an unknown outcome is rejected and must be retried; the
+   * reason is {StoreUnavailable}, `unavailable`, `read_model_behind` or an unexpected error.
    * @param mayBeDone an earlier try may have applied some of the rows
    */
   async apply(ids: readonly string[], mayBeDone: boolean): Promise<readonly SettledRow[]> {

@@ -49,7 +49,7 @@ export type CurrentSession = Written<{ readonly session: SessionState }>;
 
 /** Ids added between two checks of the time slice. */
 const IDS_PER_STEP = 1024;
-/** How long (ms) a request waits while another process runs its commit; then it answers with the committing session. */
+/** How long (ms) a request waits for another process or a retry; then it answers with the committing session. */
 const WAIT_MS = 120_000;
 const POLL_MS = 100;
 
@@ -67,7 +67,8 @@ export class BulkSessions extends WithDeps<{
   /**
    * Makes a dry-run of each row, and appends only to the session's stream.
    * @param admit called with the number of rows before their dry-run; throws to refuse the preview
-   * @throws `not_found` for an unknown entity, `invalid_filter`, `validation_failed` for too many rows
+   * @throws `not_found` for an unknown entity, `invalid_filter`, `validation_failed` for too many rows, and the errors
+   * of {@link BulkPreviews.make}
    */
   async preview(
     tenantId: string,
@@ -100,8 +101,8 @@ export class BulkSessions extends WithDeps<{
   }
 
   /**
-   * Commits up to 999 rows before it resolves. With 1,000 or more, or while another process runs the commit, the
-   * returned session may still be committing.
+   * Commits up to 999 rows before it resolves. The returned session may still be committing with 1,000 or more rows,
+   * after a wait of 120 s for another process or a retry, and at shutdown.
    * @throws `not_found`, `invalid_transition`
    */
   async commit(tenantId: string, id: string, context: RequestContext): Promise<CurrentSession> {

@@ -98,8 +98,8 @@ export class DeletionMarks extends WithDeps<{
   }
 
   /**
-   * Marks a referrer that is deleted too. Returns a blocker for a referrer that must stay; undefined for a referrer
-   * whose reference is to be cleared or no longer exists.
+   * Marks a referrer that the deletion takes along. Returns a blocker for a referrer that must stay; undefined if the
+   * reference is to be cleared or does not exist any more.
    */
   async #visit(
     attempt: CausedAttempt,

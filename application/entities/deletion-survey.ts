@@ -3,7 +3,7 @@ import type { Schemas } from './schemas.ts';
 
 /** The expected effect of a deletion on other records, from the read model. The maps hold entity names by record id. */
 interface DeletionSurvey {
-  /** Records that are deleted too. */
+  /** Records that the deletion takes along. */
   readonly deleted: ReadonlyMap<string, string>;
   /** Records in which a reference is cleared. */
   readonly cleared: ReadonlyMap<string, string>;

@@ -69,7 +69,7 @@ export class Deletions extends WithDeps<{
   /**
    * Resolves when the record is deleted; its cascade may follow a little later.
    * @param command.untilSwept waits for the whole cascade, without a limit
-   * @throws `not_found`, `conflict`, `in_use` when a record that must stay refers to the record
+   * @throws `not_found`, `conflict`, `in_use` when a record that must stay refers to a record to delete
    */
   async delete(
     tenantId: string,
@@ -144,8 +144,8 @@ export class Deletions extends WithDeps<{
   }
 
   /**
-   * Clears references to one record of a decided deletion, then deletes the record. In this order a deleted record
-   * needs no further work, so that {@link sweep} need not wait for records that another process has deleted.
+   * Clears references to one record of a decided deletion, then deletes the record. In this order a cascaded record
+   * that is deleted needs no further work, so {@link sweep} may skip records that another process has deleted.
    */
   async finish(
     attempt: CausedAttempt,

@@ -35,7 +35,7 @@ interface Writer {
   readonly cause: Cause;
 }
 
-/** References of records: their targets, and the registrations in the streams of the targets (decision 0011). */
+/** References of records: their targets, and the registrations in the streams of the targets (decision 11). */
 export class RecordLinks extends WithDeps<{
   readonly streams: Streams;
   readonly directory: Directory;

@@ -56,7 +56,10 @@ export class Schemas extends WithDeps<{
   /** Reads about to start, by stream. */
   readonly #asked = new Map<string, Promise<StreamState<SchemaState>>>();
 
-  /** @throws `validation_failed`, `already_exists`, `constraint_violated` for a reference to an unknown entity */
+  /**
+   * @throws `validation_failed`, `already_exists`, `constraint_violated` for an unknown entity or workflow, `conflict`
+   * when the workflow is published meanwhile
+   */
   async define(tenantId: string, entity: NewEntity, context: RequestContext): Promise<ChangedEntity> {
     const { name, label, workflow = null } = entity;
     const fields = checked(entity.fields);
@@ -80,7 +83,7 @@ export class Schemas extends WithDeps<{
 
   /**
    * @throws `validation_failed`, `not_found`, `constraint_violated`, `in_use` when stored records violate the change,
-   * `conflict` during another change
+   * `conflict` during another change, or when the workflow is published meanwhile
    */
   async change(
     tenantId: string,

@@ -7,7 +7,7 @@ import type { Subscriber } from '../core/subscriptions/subscriber.ts';
 import type { BlobStore } from '../ports/blob-store.ts';
 import type { Position } from '../ports/event-store.ts';
 
-/** Removes bytes of deleted files that no request has removed, after a crash or after a deletion of the record. */
+/** Removes the bytes of deleted files, in case a request crashed or the deletion of a record deleted the file. */
 export const blobRemover = (deps: { readonly blobs: BlobStore }): Subscriber => ({
   name: 'blob-remover',
   types: [FileDeleted.type],

@@ -125,7 +125,6 @@ export class FormSubmissions extends WithDeps<{
     return (await this.deps.streams.of(recordStream, tenantId, id).refresh()).state;
   }
 
-  /** The creation of the record, usually the first event of its stream. */
   async #created(tenantId: string, id: string): Promise<Created | undefined> {
     const stream = streamName(tenantId, recordStream.category, id);
     for await (const event of eventsOf(this.deps, stream, 0, 8)) {

@@ -113,8 +113,8 @@ export class Authentication extends WithDeps<{
 
 /**
  * Whether the person's sessions were ended after this session began; a platform admin's impersonation is not ended.
- * Tokens of this server carry the number of earlier ends, since clocks of nodes differ and `iat` has whole seconds. If
- * the number is higher than `sessionEnds`, this node has not read the last end yet.
+ * Session tokens of this server carry the number of earlier ends, since clocks of nodes differ and `iat` has whole
+ * seconds. If the number is higher than `sessionEnds`, this node has not read the last end yet.
  */
 const isEnded = (
   { iat, impersonated_by, session }: VerifiedClaims,

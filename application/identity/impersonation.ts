@@ -43,7 +43,7 @@ export class Impersonation extends WithDeps<{
   readonly directory: Directory;
   readonly tenantTokens: Pick<TokenFamily<TenantClaims>, 'sign'>;
   readonly clock: Clock;
-  /** Ids of all active admins of a tenant, earliest created first, from the read model. */
+  /** Ids of all active admins of a tenant in the order of their creation, from the read model. */
   readonly oldestAdmins: (tenantId: string) => AsyncIterable<string>;
 }> {
   /**

@@ -38,7 +38,10 @@ interface Account {
   readonly userId: string;
 }
 
-/** Number of password checks of a sign-in without a tenant, fixed so that timing reveals nothing. */
+/**
+ * Number of password checks of a sign-in without a tenant, fixed so that timing reveals nothing. An e-mail with more
+ * accounts is refused.
+ */
 const CANDIDATES = 3;
 
 const refused = (): DomainError =>

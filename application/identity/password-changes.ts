@@ -75,7 +75,7 @@ export class PasswordChanges extends WithDeps<{
     const passwordHash = isRight ? await passwords.hash(password.next) : undefined;
     const { state, position } = await streams.of(userStream, tenantId, userId).execute(context, (user) => {
       if (!user.exists || user.status !== 'active') throw invalidCredential();
-      // Also refuses when another change came first: the given password is no longer the current one.
+      // Refuses a wrong password, and a password that another change has replaced meanwhile.
       if (passwordHash === undefined || user.passwordHash !== known?.passwordHash) throw wrongPassword();
       return replacePassword(user, passwordHash);
     });

@@ -4,7 +4,6 @@ import { decrypt, encrypt } from '../core/privacy/aes-gcm.ts';
 import type { Clock } from '../ports/clock.ts';
 
 /** A started sign-in, kept encrypted in a cookie until the browser returns. */
-
 const schema = z.object({
   tenantId: z.string(),
   /** Revision of the tenant's settings; a change of the settings ends the sign-in. */

@@ -27,8 +27,8 @@ export class TokenUses extends WithDeps<{
   note(tenantId: string, tokenId: string): void {
     const now = this.deps.clock.now();
     const last = this.#noted.get(tokenId);
-    // Compares absolute differences, so that a use that could not be recorded is tried again after the clock was set
-    // back. A recorded use keeps its time: times within a stream never decrease.
+    // The difference is absolute, so that a clock that was set back does not delay the next try. A recorded use keeps
+    // its time, since times within a stream never decrease.
     if (this.#closed || (last !== undefined && Math.abs(now - last) < USE_INTERVAL_MS)) return;
     this.#noted.delete(tokenId);
     this.#noted.set(tokenId, now);

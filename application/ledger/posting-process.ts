@@ -142,7 +142,7 @@ export class PostingProcess extends WithDeps<{
       const entry = await this.#entry(tenantId, entryId);
       let mirror: Pick<AnswerPosting, 'content' | 'reversalOf'> | undefined;
       if (entry.status === 'posted') {
-        // Only checks and dates the mirror, so the journal's revision does not matter.
+        // This call only checks and dates the mirror, so the journal's revision does not matter.
         const [{ data }] = reverseEntry(entry, command, 0);
         const original = await journal.postingAt(tenantId, entry.revision);
         mirror = { content: mirrorContent(original.data, data), reversalOf: entryId };

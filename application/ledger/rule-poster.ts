@@ -100,7 +100,7 @@ export const rulePoster = (deps: {
 
   /** True for a source event if the cached rules of its tenant are all inactive. */
   const skips = ({ type, stream }: StoredEvent): boolean => {
-    // The rules of the partner's home tenant apply to an invoice: only the decoded event names the tenant.
+    // The rules of the partner's home tenant apply to an invoice; finding that tenant may need a read of the store.
     if (!WEBHOOK_SOURCES.some((source) => source === type)) return false;
     const known = rules.cached(rulesOf(ownerOf(stream)));
     return known !== undefined && Object.values(known.byId).every(({ active }) => !active);
@@ -142,6 +142,6 @@ export const rulePoster = (deps: {
   };
 };
 
-/** The stream of a tenant's rules. */
+/** The name of the stream of a tenant's rules. */
 const rulesOf = (tenantId: string): string =>
   streamName(tenantId, postingRulesStream.category, POSTING_RULES);

@@ -92,7 +92,7 @@ export class Envelopes extends WithDeps<{ directory: Directory; streams: Streams
     return { recipients: [raised.recipient_user_id], text };
   }
 
-  /** Names of the people mentioned in a sealed text; the text's key is loaded in the tick in which this resolves. */
+  /** Names of people mentioned in a sealed text. The text's key is loaded in the tick in which the promise resolves. */
   async #names(tenantId: string, sealed: string): Promise<(userId: string) => string> {
     const mentioned = storedMentions((await this.deps.keys.open(sealed)) ?? '');
     const nameOf = await this.deps.directory.names(tenantId, mentioned);

@@ -243,7 +243,6 @@ export const dmKeyOf = (userIds: readonly string[]): string =>
     .update([...new Set(userIds)].sort().join(','))
     .digest('hex');
 
-/** The event of the given type that a command appended. */
 const appendedEvent = <T extends ConversationEvent['type']>(
   outcome: ConversationOutcome,
   type: T,

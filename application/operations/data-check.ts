@@ -54,7 +54,7 @@ export const checkLog = async (
   return log;
 };
 
-/** Records erasures after the checked part of the log, since texts erased during the check have lost their keys too. */
+/** Records erasures after the checked part of the log, since texts erased during the check have lost their keys. */
 const noteErasuresAfter = async (
   end: Position | undefined,
   events: EventStore,

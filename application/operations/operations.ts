@@ -25,7 +25,10 @@ export class Operations extends WithDeps<{
     return outcome.position;
   }
 
-  /** Starts a new generation beside the active one, unless one is being built. @throws `not_found`, `conflict` */
+  /**
+   * Starts a new generation beside the active one, unless one is being built. @returns the new generation's tag
+   * @throws `not_found`, `conflict` on a node of an older build
+   */
   rebuild(name: string): Promise<string> {
     return this.#runner(name).rebuild();
   }

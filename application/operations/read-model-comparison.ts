@@ -33,7 +33,7 @@ export interface Difference {
 
 export interface Compared {
   readonly projection: string;
-  /** Undefined when the active generation is not of the code's version, so that there is nothing to compare. */
+  /** Undefined when the active generation is not of the code's version, or has no valid checkpoint. */
   readonly position: Position | undefined;
   readonly documents: number;
   readonly differences: readonly Difference[];
@@ -49,7 +49,7 @@ interface ComparisonDeps extends Omit<GenerationDeps, 'store'> {
 
 const PAGE = 200;
 const EVENTS = 500;
-/** Limit of differing documents that are compared again together. */
+/** Differing documents are compared again as soon as there are this many. */
 const AT_ONCE = 500;
 const MAX_DIFFERENCES = 1000;
 const ROUND_MS = 100;
@@ -60,7 +60,7 @@ const WAIT_MS = 60_000;
 
 /**
  * Folds a read model again from the log and compares the result with the active generation, document by document. The
- * active generation may progress meanwhile: differing documents are compared again with both at the same position.
+ * active generation may progress meanwhile: differing documents are compared again at one position of both generations.
  * Holds only a few pages in memory.
  * @throws {Replaced} when another generation became active meanwhile
  */

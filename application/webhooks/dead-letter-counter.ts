@@ -14,8 +14,8 @@ import type { Subscriber } from '../core/subscriptions/subscriber.ts';
 import type { StoredEvent } from '../ports/event-store.ts';
 
 /**
- * Counts dead letters in log order; the tenth pauses the subscription (specification, Webhook subscription). Each count
- * carries the position of its event, so that a repeat has no effect.
+ * Counts dead letters in log order; the tenth since the last success pauses the subscription (specification, Webhook
+ * subscription). Each count carries the position of its event, so that a repeat has no effect.
  */
 export const deadLetterCounter = (deps: { readonly streams: Streams }): Subscriber => {
   /** Tenants whose count this process has read since it took the lease; no other process counts meanwhile. */

@@ -76,8 +76,8 @@ export class DeliveryAttempts extends WithDeps<{
 
   /**
    * @param signal aborts the call; an aborted attempt is not recorded
-   * @returns undefined when it cannot be sent now, and the subscription must be read again; a result without an outcome
-   * when nothing is due
+   * @returns undefined when the delivery cannot be sent now, and the caller must read the subscription again; a result
+   * without an outcome when nothing is due
    */
   async attempt(
     tenantId: string,

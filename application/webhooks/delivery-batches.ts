@@ -52,7 +52,7 @@ interface QueuedAttempt {
   readonly reject: (error: unknown) => void;
 }
 
-/** How long (ms) data read ahead is used. */
+/** How long (ms) data that was read ahead is used. */
 const FRESH_MS = 500;
 /** Limit of characters read ahead for one worker; other deliveries are read when they are sent. */
 const MAX_AHEAD = 256 * 1024;
@@ -146,7 +146,7 @@ export class DeliveryBatches extends WithDeps<{
   }
 
   /**
-   * The state of a delivery and what memory has of its body: cached, read ahead, or read now.
+   * Returns the delivery as cached, read ahead, or read now.
    * @throws {StoreUnavailable}
    */
   async load(tenantId: string, id: string, known: KnownDelivery): Promise<LoadedDelivery> {

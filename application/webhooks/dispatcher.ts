@@ -28,7 +28,7 @@ const LAST_CALLS_MS = 2000;
 const withSubscriptionId = z.object({ subscription_id: z.string() });
 
 /**
- * Sends new deliveries as the log announces them, and waiting ones from the read model. Runs on one node under a lease.
+ * Sends new deliveries from the log, and waiting deliveries from the read model. Runs on one node under a lease.
  * While two nodes overlap, a receiver may get an attempt twice, with the same number; the attempt is recorded once.
  */
 export const runWebhookDispatcher = (

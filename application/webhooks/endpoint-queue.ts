@@ -30,9 +30,9 @@ const MAX_ENDED = 1_024;
 
 /**
  * Holds the deliveries of a queue: a page of waiting deliveries from the read model, and the deliveries under way.
- * A long queue without order (more than a page waits) is read without waiting for the read model, and deliveries that
- * ended meanwhile are left out: a wait after each attempt would make the read model fold in small steps. Only a page
- * that was read after a wait can show that the queue is empty.
+ * A long unordered queue (more than a page waits) is read without waiting for the read model, since a wait after each
+ * attempt would make the read model fold in small steps. Deliveries that ended meanwhile are left out. Only a page that
+ * was read after a wait can show that the queue is empty.
  */
 export class EndpointQueue extends WithDeps<{
   readonly name: QueueName;

@@ -28,7 +28,7 @@ const MAX_UNRECORDED = 16;
 const GROUP = 32;
 /** Longest sleep (ms) before the clock is read again. */
 const LONGEST_SLEEP_MS = 60_000;
-/** Pause (ms) of an attempt that found that its delivery must wait. */
+/** Pause (ms) after an attempt has found that its delivery must wait. */
 const MUST_WAIT_MS = 25;
 /**
  * When more than this many attempts in a row have failed, attempts are throttled, so that a dead endpoint with a long
@@ -92,8 +92,8 @@ export class EndpointWorker extends WithDeps<
   }
 
   /**
-   * Offers a new delivery with its event. If no other delivery is due and a slot is free, sends it at once: the read
-   * model, which is queried otherwise, would first have to fold that event.
+   * Offers a new delivery with its event. If no other delivery is due and a slot is free, sends the delivery at once,
+   * without waiting until the read model has folded the event.
    */
   offer(id: string, scheduledEvent: LoggedEvent): void {
     const { position } = scheduledEvent;
@@ -233,7 +233,7 @@ export class EndpointWorker extends WithDeps<
           { err: error, tenant_id: tenantId, delivery_id: id },
           'an attempt failed because of an error in the server',
         );
-        // An ordered queue repeats a delivery that cannot be recorded now; after another error it starts the next.
+        // An ordered queue repeats a delivery while the store is unavailable; after other errors it starts the next.
         if (ordered && isUnavailable(error)) this.#isStale = true;
         await sleep(1000, this.deps.calls);
       }

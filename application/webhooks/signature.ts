@@ -57,7 +57,7 @@ export class SigningKeys extends WithDeps<{ readonly keys: KeyRing }> {
   }
 }
 
-/** Headers of one attempt, with signatures of the body by the secret and, while it is valid, by the previous secret. */
+/** Headers of one attempt, with signatures of the body by the secret, and by the previous secret while it is valid. */
 export const headersOf = (signed: Signed): Readonly<Record<string, string>> => {
   const { deliveryId, secret, previous, body } = signed;
   const timestamp = String(Math.floor(signed.now / 1000));

@@ -99,7 +99,7 @@ export const webhookFanOut = (deps: {
   };
   return {
     name: WEBHOOK_FAN_OUT,
-    // Also follows changes of subscriptions, in one order with the events to deliver.
+    // Changes of subscriptions must come in one order with the events to deliver.
     types: [...WEBHOOK_SOURCES, ...history.types],
     begin: () => history.reset(),
     skips,

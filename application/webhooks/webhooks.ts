@@ -35,7 +35,6 @@ export class Webhooks extends WithDeps<{
   readonly streams: Streams;
   readonly keys: KeyRing;
   readonly http: Pick<OutboundHttp, 'check'>;
-  /** Makes a signing secret. */
   readonly newSecret: () => string;
   /** How long (ms) the previous secret stays valid after a rotation. */
   readonly graceMs: number;

@@ -163,8 +163,8 @@ export class Jobs extends WithDeps<{ streams: Streams; workflows: Workflows; clo
   }
 
   /**
-   * The job's version when the request arrives, because the caller cannot know later changes. Read from the store,
-   * since an old cached version would cause false conflicts.
+   * The job's version when the request arrives: the caller cannot know later changes. Read from the store, since an old
+   * cached version would cause false conflicts.
    */
   async #versionNow(tenantId: string, jobId: string): Promise<number | undefined> {
     const { state } = await this.deps.streams.of(recordStream, tenantId, jobId).refresh();

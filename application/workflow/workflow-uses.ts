@@ -24,7 +24,7 @@ export interface PublishedWorkflow {
   /** Key of the initial state of jobs. */
   readonly initial: string;
   readonly machine: Machine;
-  /** Issues with an entity of these fields, by transition; `path` is a path in the definition. */
+  /** Issues of the definition with an entity's fields, a list per transition; `path` is a path in the definition. */
   readonly checkAgainst: DefinitionChecks['unfitFor'];
 }
 
@@ -56,7 +56,7 @@ interface Announced {
   readonly revision: number;
 }
 
-/** Checks that a change of an entity must call while it is decided. */
+/** Checks that a change of an entity must call while the change is decided. */
 interface HeldUse {
   /** @throws `constraint_violated` if no such workflow is published, `validation_failed` if the fields do not fit */
   readonly checkFit: (workflow: string | null, fields: readonly Field[]) => Promise<void>;

@@ -103,7 +103,7 @@ export class Workflows extends WithDeps<{
     }
   }
 
-  /** Lists up to 1,000 issues; an issue of both present and proposed fields once. Pauses between transitions. */
+  /** Lists up to 1,000 issues, without repeats for present and proposed fields. Pauses between transitions. */
   async #issuesOf(
     tenantId: string,
     workflow: string,
