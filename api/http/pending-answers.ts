@@ -9,7 +9,7 @@ const MIB = 1024 * 1024;
 
 /** Maximum bytes of answers that their clients have not read (docs/limits.md). */
 const LIMITS = { ofConnection: 16 * MIB, ofCaller: 32 * MIB, ofTenant: 64 * MIB, inAll: 256 * MIB } as const;
-/** Time (ms) after which a connection is closed if the operating system takes no bytes of its answers. */
+/** Time (ms) after which a connection is closed if bytes wait for its reader and the operating system takes none. */
 const STALLED_MS = 15_000;
 const CHECK_MS = 1000;
 /** Bytes counted for a streamed body, or for a body that all readers share: the size of the socket's buffers. */
@@ -127,7 +127,8 @@ export class PendingAnswers {
     const now = monotonic();
     for (const pending of this.#pending) {
       const taken = takenBy(pending.connection);
-      if (taken !== pending.taken) {
+      // Without waiting bytes the reader has read everything, and a streamed answer waits for its source.
+      if (pending.connection.writableLength === 0 || taken !== pending.taken) {
         pending.taken = taken;
         pending.at = now;
       } else if (now - pending.at > STALLED_MS) this.#cut(pending.connection, 'stalled');

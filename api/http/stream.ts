@@ -47,7 +47,10 @@ export const sendStream = (response: ServerResponse, body: Streamed, stalledMs =
     response.destroy();
     return;
   }
-  response.setTimeout(stalledMs, () => response.destroy());
+  response.setTimeout(stalledMs, () => {
+    // Without waiting bytes the answer waits for its source, not for its reader.
+    if (connection.writableLength > 0) response.destroy();
+  });
   if (body instanceof Readable) pipeline(body, response, () => undefined);
   else void sendPieces(response, body);
 };

@@ -5,7 +5,8 @@ import { Readable } from 'node:stream';
 import { expect } from 'chai';
 import { route } from '../../../api/http/route.ts';
 import { Pieces, type Streamed, sendStream } from '../../../api/http/stream.ts';
-import { untilPasses } from '../../support/eventually.ts';
+import { gate, untilPasses } from '../../support/eventually.ts';
+import { withFakeTimers } from '../../support/fake-timers.ts';
 import { serve } from './support.ts';
 
 /** An endless body, with its observed state. */
@@ -179,6 +180,60 @@ describe('A streamed answer', () => {
       await server.close();
     });
   }
+
+  /** A body whose source waits after its first chunk until the gate opens. */
+  const waiting = (opened: Promise<void>): Streamed =>
+    new Pieces(
+      (async function* () {
+        yield Buffer.from('first');
+        await opened;
+        yield Buffer.from('last');
+      })(),
+      new AbortController().signal,
+    );
+
+  it('continues after its source has produced nothing for a minute', () =>
+    withFakeTimers(async (time) => {
+      const source = gate();
+      const server = await serve([streams(waiting(source.passed))]);
+      const reader = await begin(`${server.origin}/stream`);
+      await once(reader, 'readable');
+      await time.pass(60_000);
+      source.open();
+      expect(await endOf(reader)).to.equal('whole');
+      await server.close();
+    }));
+
+  it('ends after 15 s in which its reader takes nothing', () =>
+    withFakeTimers(async (time) => {
+      const { body, isEnded, made } = kinds['of pieces']?.() ?? expect.fail();
+      const server = await serve([streams(body)]);
+      const reader = await begin(`${server.origin}/stream`);
+      reader.pause();
+      let before = -1;
+      await untilPasses(async () => {
+        const seen = made();
+        await new Promise((resolve) => setTimeout(resolve, 100));
+        before = made();
+        expect(before).to.equal(seen).and.to.be.greaterThan(0);
+      });
+      await time.pass(17_000);
+      await untilPasses(() => expect(isEnded()).to.equal(true));
+      await server.close();
+    }));
+
+  it('continues when its connection was idle because its source produced nothing', async () => {
+    const source = gate();
+    const server = createServer((_request, response) => {
+      sendStream(response, waiting(source.passed), 50);
+      response.on('timeout', () => source.open());
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const address = server.address();
+    if (address === null || typeof address === 'string') throw new Error('no port');
+    expect(await endOf(await begin(`http://127.0.0.1:${address.port}/`))).to.equal('whole');
+    server.close();
+  });
 
   it('is complete although its chunks share a buffer', async () => {
     const room = Buffer.alloc(300_000);
