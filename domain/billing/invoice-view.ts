@@ -21,7 +21,6 @@ export interface Invoice extends FrozenInvoice {
   readonly voided_at?: string;
 }
 
-/** Applies an event of the invoice. */
 export const foldInvoice = folded<Invoice | undefined, InvoiceEvent>({
   InvoiceGenerated: (_invoice, { invoice_id: id, number, through, ...frozen }, { at }) => ({
     id,

@@ -36,7 +36,7 @@ export const InvoiceIssueStarted = defineEvent(
 
 const unissued = z.object({ ...one, attempt: z.number(), error: z.string() });
 
-/** The upstream has not accepted or refused yet; appended when the reason differs from the last one of the attempt. */
+/** The upstream has not decided yet. Appended when the reason changes, at most 10 times for each attempt. */
 export const InvoiceIssueDelayed = defineEvent('InvoiceIssueDelayed', unissued);
 
 export const InvoiceIssueRefused = defineEvent('InvoiceIssueRefused', unissued);
@@ -206,11 +206,11 @@ export const generateInvoice = (
   });
 };
 
-/** @param state `void` also for an unknown invoice */
+/** @param state `void` for a void or unknown invoice */
 const invoiceLocked = (state: LiveInvoice['state'] | 'void'): DomainError =>
   new DomainError('invoice_locked', `The invoice is ${state} and cannot be changed.`, { state });
 
-/** No events when issuing has begun or is done. @throws `invoice_locked` for a void invoice */
+/** No events when issuing has begun or is done. @throws `invoice_locked` for a void or unknown invoice */
 export const startIssue = (state: InvoicesState, id: string): readonly InvoiceEvent[] => {
   const invoice = liveInvoice(state, id);
   if (invoice === undefined) throw invoiceLocked('void');
@@ -219,7 +219,7 @@ export const startIssue = (state: InvoicesState, id: string): readonly InvoiceEv
   return decided(InvoiceIssueStarted, { invoice_id: id, revision, attempt: attempt + 1 });
 };
 
-/** Issues an invoice that the upstream has accepted, also after an earlier attempt was refused. */
+/** Issues an invoice that the upstream has accepted, even after a refused attempt. No events for a void invoice. */
 export const finishIssue = (
   state: InvoicesState,
   id: string,

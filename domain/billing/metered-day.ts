@@ -12,7 +12,7 @@ export interface MeteredDay {
   readonly last: string;
   /** One part, and one more for each hand-over on the day. */
   readonly parts: readonly MeteredPart[];
-  /** Set if a hand-over was folded after later events, because the platform was parked: the parts are then wrong. */
+  /** Set if the platform was parked and a hand-over was folded after later events. The parts are then wrong. */
   readonly isMixed?: true;
 }
 
@@ -20,7 +20,7 @@ export interface MeteredPart {
   /** The hand-over that started the part; null for the first part of a day. */
   readonly from: Moment | null;
   readonly counts: Readonly<Partial<Record<CountMeter, number>>>;
-  /** By active user: position of the first event in this part that follows the day's first hand-over in the log. */
+  /** By user: position of the first event in this part. Events before the day's first hand-over are left out. */
   readonly users: Readonly<Record<string, string>>;
 }
 

@@ -6,7 +6,7 @@ import { DeliverySucceeded } from '../webhooks/delivery.ts';
 import { TEST_EVENT } from '../webhooks/event-types.ts';
 import type { Meter } from './shapes.ts';
 
-/** Maps events to meters (decisions, section 10, Meters). An event counts once for a meter and its stream's tenant. */
+/** Maps events to meters (decisions, section 10, Meters). An event counts once for each of its meters. */
 
 /** Meters that count events; `active_users` counts the people who caused events. */
 export type CountMeter = Exclude<Meter, 'active_users'>;

@@ -26,7 +26,7 @@ const exact = (amount: bigint): number => {
   });
 };
 
-/** The price of a quantity in minor units, rounded once. */
+/** The price of a quantity, in minor units, rounded once. */
 export const amountOf = (quantity: number, rate: string): number =>
   exact(halfEven(BigInt(quantity) * millionths(rate), UNIT));
 

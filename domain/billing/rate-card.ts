@@ -71,7 +71,7 @@ export interface ReplaceRateCard {
 }
 
 /**
- * Creates a new version even when values are equal. The currency cannot change while a live invoice uses it.
+ * Creates a new version even when values are equal. The currency must equal the currency of all live invoices.
  * @param invoicedIn currencies of the partner's live invoices
  * @throws `conflict`
  */

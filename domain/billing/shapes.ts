@@ -1,8 +1,8 @@
 import { z } from 'zod';
 
 /**
- * Shapes of partner billing (decisions, section 10), as events store them and decisions use them. Money is minor units
- * of the rate card's currency.
+ * Shapes of partner billing (decisions, section 10), as events store them and decisions use them. Money is in minor
+ * units of the rate card's currency.
  */
 
 export const METERS = [

@@ -153,8 +153,8 @@ const assign = (
 };
 
 /**
- * Assigns invoiced late usage to time ranges: to the line's window, or, when that window's invoice was voided, to the
- * invoices that cover the window now. Starts with billable usage, so that it is not billed again; then included usage.
+ * Assigns invoiced late usage to the time ranges of its window. After the window's invoice was voided, these can be
+ * other invoices and periods without an invoice. Assigns billable usage first, so that it is not billed again.
  */
 const placesOf = (
   meter: Meter,

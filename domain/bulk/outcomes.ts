@@ -15,7 +15,6 @@ export const OUTCOME_CODES = [
 ] as const;
 export type OutcomeCode = (typeof OUTCOME_CODES)[number];
 
-/** Reason for which a row is left unchanged. */
 export interface RowRefusal {
   readonly code: OutcomeCode;
   readonly message: string;
@@ -101,7 +100,7 @@ export const refusalOfTransition = (refused: Refusal): RowRefusal | undefined =>
   }
 };
 
-/** The row outcome of a deletion that is restricted by a reference of a record that is not deleted. */
+/** The row outcome for a record that cannot be deleted, because a remaining record refers to it. */
 export const restricted = (referrer: {
   readonly referrerId: string;
   readonly entityName: string;

@@ -1,6 +1,6 @@
 /**
- * A list of chunks, as JSON. A changed list shares the unchanged chunks with the list before the change: adding an item
- * copies only the last chunk and the array of chunks, however long the list is.
+ * A list divided into chunks, as JSON. A changed list shares the unchanged chunks with the list before the change:
+ * adding an item copies only the last chunk and the array of chunks, however long the list is.
  */
 export type ChunkedList<T> = readonly (readonly T[])[];
 

@@ -70,7 +70,7 @@ export interface FieldIssue {
 /** Maximum number of issues in one answer. */
 export const MAX_ISSUES = 1_000;
 
-/** A refusal that the caller sees. `api/` converts every other thrown value to one, most to `internal_error`. */
+/** A refusal that the caller sees. `api/` answers every other thrown value with a refusal, mostly `internal_error`. */
 export class DomainError extends Error {
   override readonly name = 'DomainError';
   readonly code: ErrorCode;
@@ -85,7 +85,7 @@ export class DomainError extends Error {
   /** The issues in the details, or an empty list. */
   get issues(): readonly FieldIssue[] {
     const issues = this.details?.issues;
-    // Only {@link invalid}, {@link violated} and code that builds the same shape set `issues`.
+    // All code that sets `issues` gives a list of this type.
     return Array.isArray(issues) ? issues : [];
   }
 }

@@ -65,8 +65,8 @@ export interface Projection {
      */
     readonly searchable?: boolean | undefined;
     /**
-     * Path of a text that partitions a searchable collection: a search for one value of the text uses an index over all
-     * fields. Such a search never finds documents without the text.
+     * Path of a text that partitions a searchable collection. A search in one partition uses an index over all fields.
+     * Documents without the text are in no partition.
      */
     readonly scopedBy?: string | undefined;
   }[];

@@ -17,7 +17,7 @@ import {
 import { checkVersion } from './record-values.ts';
 
 /**
- * References between records, and cascading deletion (decisions, section 6; decision 0011). Each function decides on
+ * References between records, and cascading deletion (decisions, section 6; decision 11). Each function decides on
  * one stream; application/entities/deletions.ts runs the steps in order.
  */
 

@@ -65,7 +65,7 @@ const deletion = {
 /** Hides the record and refuses new references to it. */
 export const RecordDeletionStarted = defineEvent('RecordDeletionStarted', z.object(deletion));
 
-/** Restores the record: a record that must stay prevents the deletion, or another deletion contends for its records. */
+/** Restores the record: a record that must stay refers to a marked record, or two deletions mark the same record. */
 export const RecordDeletionAbandoned = defineEvent('RecordDeletionAbandoned', z.object(deletion));
 
 export const RecordDeleted = defineEvent(

@@ -21,8 +21,8 @@ const definition = {
 export const EntityDefined = defineEvent('EntityDefined', z.object(definition));
 
 /**
- * A change with rules that stored records could break. From this event on, writes must satisfy both versions; then
- * stored records are checked (docs/decisions/0012-schema-changes-are-proposed.md).
+ * A change with rules that stored records could break. After this event, writes must satisfy the old and the new rules.
+ * The stored records are checked next (decision 12).
  */
 export const EntityChangeProposed = defineEvent(
   'EntityChangeProposed',
@@ -69,7 +69,7 @@ interface Proposal extends SchemaDefinition {
 export interface EntitySchema extends SchemaDefinition {
   readonly exists: true;
   readonly name: string;
-  /** Set during a change: writes must satisfy both versions. */
+  /** Set during a change: writes must satisfy the old and the new rules. */
   readonly proposal?: Proposal | undefined;
   /** ms */
   readonly createdAt: number;
@@ -130,7 +130,6 @@ export const defineEntity = (
   return decided(EntityDefined, dataOf(entity, entity));
 };
 
-/** The definition after a change. */
 export const changedDefinition = (schema: EntitySchema, change: ChangeEntity): SchemaDefinition => ({
   label: change.label ?? schema.label,
   fields: change.fields ?? schema.fields,

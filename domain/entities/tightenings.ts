@@ -1,7 +1,7 @@
 import type { Field, Values } from './fields.ts';
 import { checkValue, compareDecimals } from './values.ts';
 
-/** Finds the rules of an entity's new fields that stored records may break (decision 0012). */
+/** Finds the rules of a changed schema that stored records may break (decision 12). */
 
 /** A rule that records of the old schema may break. */
 export interface Tightening {

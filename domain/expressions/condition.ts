@@ -38,7 +38,6 @@ export function evaluateCondition(
   return isTrue(condition, { now, value });
 }
 
-/** Every path of an expression. */
 function pathsOf(expression: Expression): Path[] {
   const among = (operands: readonly Operand[]): Path[] =>
     operands.filter((operand) => operand.kind === 'path');

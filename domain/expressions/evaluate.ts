@@ -9,7 +9,7 @@ export type Value =
   | { readonly kind: 'null' }
   | { readonly kind: 'boolean'; readonly value: boolean }
   | { readonly kind: 'text' | 'number' | 'instant'; readonly value: string }
-  /** An object or a list: it is not null, but cannot be compared. */
+  /** An object, a list, or a value of a `json` field: it is not null, but cannot be compared. */
   | { readonly kind: 'other' };
 
 /** Thrown when an expression has no result: its values cannot be compared, or a name is unknown. */

@@ -63,7 +63,6 @@ export interface ExistingForm extends FormDefinition {
 }
 export type Form = { readonly status: 'none' | 'deleted' } | ExistingForm;
 
-/** Whether the form exists. */
 export const isForm = (form: Form): form is ExistingForm => 'id' in form;
 
 /** @throws `not_found` */
@@ -126,7 +125,6 @@ export const createForm = (
 
 export type FormChange = Changes<FormDefinition>;
 
-/** The definition after a change. */
 export const changedForm = (form: FormDefinition, change: FormChange): FormDefinition => ({
   slug: change.slug ?? form.slug,
   title: change.title ?? form.title,

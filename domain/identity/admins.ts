@@ -6,7 +6,7 @@ import { changeUser, forgetUser, type RegisteredUser, type User, type UserEvent 
 
 /**
  * Withdrawals of admin rights, in one stream per tenant. An admin who keeps the rights grants each withdrawal, so a
- * tenant never loses its last active admin (docs/decisions/0027).
+ * tenant never loses its last active admin (decision 27).
  */
 
 // Events
@@ -17,7 +17,7 @@ export const AdminWithdrawn = defineEvent(
   'AdminWithdrawn',
   z.object({
     user_id: z.string(),
-    /** Revision of the user's stream at which the person became an active admin; a later promotion stays valid. */
+    /** Revision of the user's stream at which the person became an active admin; later promotions stay valid. */
     admin_since: z.int(),
     /** Changes to apply to the user after this event, by the request or by a subscriber. */
     changes,

@@ -64,8 +64,8 @@ export const UserStatusChanged = defineEvent(
 );
 
 /**
- * The person is inactive for good, and the person's key is destroyed because of this event, at once and after each
- * restore of keys (application/core/privacy/erasures.ts).
+ * The person stays inactive. The person's key is destroyed at once, and again after each restore of keys
+ * (application/core/privacy/erasures.ts).
  */
 export const UserForgotten = defineEvent(
   'UserForgotten',
@@ -98,7 +98,7 @@ export interface RegisteredUser {
   readonly displayName: string;
   readonly role: 'admin' | 'operator';
   readonly status: 'active' | 'deactivated';
-  /** Sealed; undefined for people who use single sign-on only. */
+  /** Sealed; undefined while the person has no password. */
   readonly passwordHash: string | undefined;
   readonly createdAt: number;
   /** The unused one-time link for a new password. */
@@ -198,7 +198,7 @@ export const registerUser = (state: User, command: RegisterUser): readonly UserE
   return [...registered, ...decided(UserPasswordSet, { user_id, password_hash: passwordHash })];
 };
 
-/** @throws `conflict` unless the rights of an active admin are withdrawn (domain/identity/admins.ts) */
+/** @throws `conflict` for an active admin whose rights are not withdrawn (domain/identity/admins.ts) */
 const checkWithdrawn = (user: RegisteredUser, withdrawn: number | undefined): void => {
   if (user.adminSince === undefined || user.adminSince === withdrawn) return;
   throw new DomainError('conflict', 'The person became an admin in the meantime. Try again.');

@@ -120,7 +120,7 @@ export const journalStream: StreamType<Journal, JournalEvent> = {
 
 // Decide
 
-/** `forgotten`: the state cannot tell, because an answer may be older than all answers that it keeps. */
+/** `forgotten`: the state cannot tell, because the answer may be older than all answers in `recent`. */
 export type AnswerState = 'answered' | 'unanswered' | 'forgotten';
 
 export const answerTo = (state: Journal, { id, journalRevision }: PostingAttempt): AnswerState => {

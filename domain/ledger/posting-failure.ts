@@ -33,7 +33,7 @@ export const PostingFailureResolved = defineEvent(
   'PostingFailureResolved',
   z.object({
     ...base,
-    /** The id that an entry of the rule and the event has; no such entry exists if the rule no longer matched. */
+    /** Id of the rule's entry for the event; set even if the rule then made no entry. */
     entry_id: z.string().optional(),
   }),
 );

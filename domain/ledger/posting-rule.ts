@@ -160,7 +160,7 @@ const changed = (before: PostingRule, change: RuleChange): RuleContent =>
 
 /**
  * Checks the condition, that payloads of the source kind have the paths, and that at most one line is the remainder.
- * @throws `validation_failed`, for an invalid condition alone, otherwise with every issue
+ * @throws `validation_failed`: an invalid condition is reported alone, all other issues are reported together
  */
 export const requireRule = ({ source_kind, when, date, lines }: RuleContent): void => {
   if (when !== undefined) parseCondition(when, ['payload'], 'when');

@@ -89,7 +89,7 @@ export const startPostingNew = (
   return [...drafted, ...startPosting(toPost, { ...attempt, discardsIfRefused: true })];
 };
 
-/** Discards a draft that the journal would refuse and no user asked for; no events if there is no draft. */
+/** Discards a draft that no user asked for and that the journal would refuse; no events if there is no draft. */
 export const discardRefusedDraft = (state: Entry): readonly EntryEvent[] =>
   state.status === 'draft' ? [refusedDraftDiscarded(state.id)] : [];
 
@@ -154,7 +154,6 @@ const requireReversible = (state: Entry): PostedEntry => {
 
 // Answer: decided on the journal's stream
 
-/** The command for a claimed posting. */
 export const postingCommand = (entry: EntryInPosting): AnswerPosting => {
   const { id: entryId, attempt, content, source, createdAt } = entry;
   return { entryId, attempt, content, source, draftedAt: iso(createdAt) };

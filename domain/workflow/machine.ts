@@ -85,7 +85,7 @@ const guardOf = (transition: Transition | undefined, i: number): ParsedGuard => 
 
 /** The checks of a definition, transition by transition, so that a caller can pause in between. */
 export interface DefinitionChecks {
-  /** Issues that prevent publishing for any entity: structure, guard syntax, and names and types that no entity has. */
+  /** Issues that prevent publishing for any entity: structure, guard syntax, names and types wrong for every entity. */
   readonly issues: () => Iterable<readonly FieldIssue[]>;
   /**
    * Further issues with these fields: guards with unknown fields or incomparable types, and missing required fields.

@@ -22,7 +22,7 @@ export const WorkflowPublished = defineEvent(
 
 /**
  * An entity that runs the workflow, or will run it, is about to change. Publishing is refused until the change is
- * settled (docs/decisions/0012-schema-changes-are-proposed.md).
+ * settled (decision 12).
  */
 export const WorkflowUseAnnounced = defineEvent(
   'WorkflowUseAnnounced',

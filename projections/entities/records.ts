@@ -170,7 +170,6 @@ export const searchRecordsOf = (
     ...query,
   });
 
-/** Selects records by a filter. */
 export interface SelectedBy {
   readonly filter: Filter | undefined;
   /** The value of the filter's `now()`, ms. */
@@ -186,7 +185,6 @@ export const idsOfRecords = (
 ): Promise<Page<string>> =>
   reader.ids('records', tenantId, { index: 'by_created_at', equals: [entityName], order: 'desc', ...query });
 
-/** Number of records of an entity that a filter selects. */
 export const countRecordsOf = (
   reader: DocumentReader,
   tenantId: string,

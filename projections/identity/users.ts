@@ -71,7 +71,7 @@ export const loginsProjection = projection<EmailEvent>({
 /** The people of a tenant, oldest account first. */
 export const usersOf = users.list('by_created_at', 'asc');
 
-/** Ids of a tenant's active admins, oldest account first. The oldest account usually is an active admin. */
+/** Ids of a tenant's active admins, oldest account first. The first page usually has the id that a caller needs. */
 export async function* oldestAdmins(reader: DocumentReader, tenantId: string): AsyncGenerator<string> {
   for await (const { id, role, status } of every((page) => usersOf(reader, tenantId, page))) {
     if (role === 'admin' && status === 'active') yield id;

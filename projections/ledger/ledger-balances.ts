@@ -84,7 +84,10 @@ const monthOf = (day: string): string => day.slice(0, 7);
 /** The day before a range, up to which the opening balances are summed. */
 export const openingOf = ({ from }: Days): string | undefined => from && dayBefore(from);
 
-/** Queries for {@link turnoversIn}: months up to the year of the last cut, and days of the months of all cuts. */
+/**
+ * Queries for {@link turnoversIn}, which sums amounts up to one or two days (cuts): all months through the year of the
+ * last cut, and all days of each cut's month.
+ */
 export const balanceQueries = (currency: string, days: Days): readonly RangeQuery[] => {
   const cuts = [openingOf(days), days.to].filter((cut) => cut !== undefined).sort();
   const last = cuts.at(-1) ?? '';

@@ -17,9 +17,8 @@ import { added, type Buckets, linesByAccount } from './ledger-balances.ts';
  * later month has begun, since the log only grows. Part of the projection `ledger`.
  */
 
-/** A month of recording, and the journal's revision of its first event. */
+/** A month of recording, with the position and revision of its first posting or chart change. */
 interface RecordingDoc {
-  /** Position of the month's first event. */
   readonly position: string;
   readonly revision: number;
   /** `YYYY-MM` */
@@ -89,7 +88,7 @@ export const chartTouches = (event: ProjectedEvent<AccountEvent> & AccountEvent)
 
 // Queries
 
-/** Sums and chart changes of complete months; `next` is the revision of the first journal event after the months. */
+/** Sums and chart changes of complete months. `next`: revision of the first posting or chart change after them. */
 export interface Recorded {
   readonly sums: readonly RecordedDoc[];
   readonly chart: readonly ChartChangeDoc[];

@@ -41,7 +41,7 @@ interface EndpointDoc {
   readonly subscription_id: string;
 }
 
-// Stores keep the former word for a queue.
+// The collection keeps its first name, because existing stores have it.
 const endpoints = platformCollection<EndpointDoc>('webhook_lanes');
 
 const queueOf = (isOrdered: boolean) => (isOrdered ? 'ordered' : 'parallel');
