@@ -5,7 +5,7 @@ import { type Quote, quotesOf } from './quoting.ts';
 import type { Passage } from './tenant-indexes.ts';
 
 /**
- * Makes a reply from passages, of which there is at least one.
+ * Makes a reply from one or more passages.
  * @throws {DomainError} `unavailable`, `assistant_upstream_unexpected`
  */
 export type Answerer = (

@@ -15,8 +15,8 @@ const AGAIN_MS = 1000;
 const TOGETHER = 6;
 
 /**
- * Computes vectors of sources whose texts were stored without vectors, since embedding them at once would have delayed
- * other tenants. Each tenant has a queue. After a restart, the remaining sources are looked up in the store.
+ * Computes the vectors of sources that were stored without vectors, because embedding would have delayed other tenants
+ * or no model was loaded. Each tenant has a queue. After a restart, the remaining sources are looked up in the store.
  */
 export class Completion extends WithDeps<{
   readonly store: Pick<CorpusStore, 'withoutVectors'>;
@@ -96,7 +96,7 @@ export class Completion extends WithDeps<{
     const some = firstOf(waiting);
     for (const key of some) waiting.delete(nameOfSource(key));
     await Promise.all(some.map((key) => this.#complete(tenantId, key, waiting)));
-    // After a stop the map is empty, and nothing is added.
+    // After a stop, `#waiting` is empty and must stay empty.
     if (!this.#waiting.delete(tenantId)) return;
     if (waiting.size > 0) this.#waiting.set(tenantId, waiting);
   }
@@ -118,7 +118,7 @@ export class Completion extends WithDeps<{
   }
 }
 
-/** The first records of a queue, which the embedder batches, or one attachment alone, since it may be large. */
+/** The first records of a queue, embedded together; or one attachment alone, since an attachment may be large. */
 const firstOf = (waiting: ReadonlyMap<string, SourceKey>): readonly SourceKey[] => {
   const found: SourceKey[] = [];
   for (const key of waiting.values()) {

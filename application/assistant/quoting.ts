@@ -75,7 +75,7 @@ const sentencesOf = (passages: readonly Passage[], source: number): readonly Sen
 /**
  * Scores sentences by four measures: the cosine of their chunk; the question's words in the sentence or title (rare
  * words count more); whether the sentence has the kind of fact asked for, such as a time or a person; and how many
- * words it adds to the question.
+ * words the sentence has that are in neither question nor title.
  */
 const scoresOf = (
   message: string,

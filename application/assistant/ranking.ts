@@ -47,7 +47,7 @@ export interface Ranked extends SourceKey {
   readonly coverage: number;
   /** 0..1; part of the answer. */
   readonly score: number;
-  /** This score minus the score of the sixth best source, which is rarely relevant (see `unrelatedScore`). */
+  /** `score` minus the score of the sixth best source, which is rarely relevant (`UNRELATED` in search-index.ts). */
   readonly margin: number;
   /** Likelihood that the section answers the question, 0..1: see confidence.ts. */
   readonly confidence: number;

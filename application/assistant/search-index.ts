@@ -34,7 +34,7 @@ interface Candidate {
   readonly score: number;
 }
 
-/** A search compares `least` chunks exactly, or `share` of all chunks if more. Sign codes select them (decision 78). */
+/** A search compares at least `least` chunks and `share` of all exactly. Sign codes select them (decision 78). */
 const COMPARED = { least: 1500, share: 0.1 };
 /** Standard error of an estimated cosine. The best of n estimates is too high by about √(ln n) times this error. */
 const ESTIMATE_ERROR = 0.045;

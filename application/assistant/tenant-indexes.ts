@@ -113,7 +113,7 @@ export class TenantIndexes extends WithDeps<TenantIndexesOptions> implements Pas
       held.taken.clear();
       held.seen = [...NOTHING_SEEN];
     }
-    // A change may become visible up to `settlesWithin` after one with a higher `seq`: older values are kept that long.
+    // A change may become visible up to `settlesWithin` ms after one with a higher `seq`; `seen` goes back that far.
     while (held.seen.length > 1 && (held.seen[1]?.at ?? at) <= at - store.settlesWithin) held.seen.shift();
     const changes = await store.changes(tenantId, held.seen[0]?.seq ?? 0);
     const fresh = changes.filter((change) => (held.taken.get(nameOfSource(change)) ?? 0) < change.seq);

@@ -33,7 +33,7 @@ answer, say so and do not guess. Answer in the language of the question.`;
 /**
  * Gets answers from an OpenAI-compatible server (decisions, section 7): one completion, not streamed, without tools.
  * Throws `unavailable` when the server gives no whole answer or a status of at least 400, and
- * `assistant_upstream_unexpected` for another answer without a completion.
+ * `assistant_upstream_unexpected` for any other answer without a completion.
  */
 export const upstreamAnswerer = (
   settings: UpstreamSettings,

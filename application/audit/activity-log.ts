@@ -106,8 +106,8 @@ export class ActivityLog extends WithDeps<{
   }
 
   /**
-   * E-mails of platform admins by id. For an admin unknown to the directory (with a token minted by an operations
-   * tool), uses the e-mail in `impersonated_by`.
+   * E-mails of platform admins by id. An admin whose token an operations tool made may be unknown to the directory:
+   * then uses the e-mail in `impersonated_by`.
    */
   async #platformEmails(entries: readonly Entry[]): Promise<Map<string, string>> {
     const emails = new Map<string, string>();

@@ -42,7 +42,7 @@ const PIECE_UNITS = 64 * 1024;
 const PAGE = 512;
 const FIRST_PAGE = 8;
 const PAGE_UNITS = 256 * 1024;
-/** A read has at most this many times the events of the previous read (if it had any), since events may be larger. */
+/** A read has at most this many times the events of the previous read (if any): the next events may be larger. */
 const GROWTH = 4;
 /** UTF-16 units of stored text at which a page of the list ends. */
 const MAX_UNITS = 512 * 1024;

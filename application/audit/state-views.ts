@@ -39,7 +39,7 @@ interface StateView {
   readonly omitted?: readonly string[];
   /** Members with JSON that the tenant defines, shown unchanged. */
   readonly own?: readonly string[];
-  /** Members shown as a list, by how the list is made. */
+  /** Members shown as a list, each with the function that makes the list. */
   readonly lists?: Readonly<Record<string, (member: object) => unknown[]>>;
 }
 
@@ -52,7 +52,7 @@ const CHANGED = ['createdAt', 'updatedAt'];
 
 const inChunks = (chunks: object): unknown[] => Object.values(chunks).flat();
 
-/** The entries of groups, which are keyed by ids or codes, sorted by key. */
+/** The entries of all groups, sorted by their keys (ids or codes). */
 const inGroups = (groups: object): unknown[] =>
   Object.values(groups)
     .flatMap((group: object) => Object.entries(group))

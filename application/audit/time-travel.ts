@@ -30,8 +30,8 @@ export class TimeTravel extends WithDeps<{ events: EventStore; codec: EventCodec
   readonly #replays = new Map<string, Promise<void>>();
 
   /**
-   * Parses an external position that the log has reached.
-   * @throws `validation_failed` at `path`
+   * Parses a position from a caller.
+   * @throws `validation_failed` at `path`, also for a position after the end of the log
    */
   async positionOf(text: string, path: string): Promise<Position> {
     const position = this.deps.events.parsePosition(text);

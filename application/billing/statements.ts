@@ -36,9 +36,9 @@ export class Statements extends WithDeps<{
   readonly streams: Streams;
   readonly usage: MeteredUsage;
   /**
-   * Waits until the events of a tenant or the platform are metered up to `through`; if it is undefined, up to the last
-   * write that this node has answered.
-   * @throws `read_model_behind`, also while an older version of the read model is active
+   * Waits until the events of a tenant or the platform are metered up to `through` and up to the tenant's last write
+   * that this node has answered.
+   * @throws `read_model_behind`, also while a generation of another version answers
    */
   readonly counted: (tenantId: string, through: Position | undefined) => Promise<void>;
   readonly end: () => Promise<Position | undefined>;

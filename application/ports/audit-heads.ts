@@ -48,8 +48,8 @@ export interface WaitingHead {
 }
 
 /**
- * The last hashes of all streams up to a position of the log, which are rebuilt from the log when lost, and the heads
- * waiting for delivery, which are not. Several processes may share the store.
+ * The last hashes of all streams up to a position of the log, and the heads waiting for delivery. Lost hashes are
+ * rebuilt from the log; lost heads are not. Several processes may share the store.
  */
 export interface HeadStore {
   /** The position up to which hashes are stored; undefined before the first merge or after {@link reset}. */

@@ -12,7 +12,7 @@ export const nameOfSource = ({ kind, id }: SourceKey): string => `${kind}/${id}`
 
 interface CorpusChunk {
   readonly text: string;
-  /** `content_hash` over the chunker's version, the title and the text. */
+  /** SHA-256 (hex) over the chunker's version, the title and the text. */
   readonly hash: string;
   /** Undefined if and only if `model` of the source is null. */
   readonly vector: Float32Array | undefined;

@@ -26,7 +26,7 @@ export interface Gauges {
   openPostingFailures(count: number | undefined): void;
   queuedRows(count: number | undefined): void;
   storeBytes(store: string, bytes: number | undefined): void;
-  /** Seconds since the last round began in which the heads of all changed tenants were signed. */
+  /** Seconds since this process took the lease for signing heads or, later, began its last complete round. */
   headAge(seconds: number | undefined): void;
 }
 

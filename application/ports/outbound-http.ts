@@ -1,8 +1,8 @@
 import type { RefusalReason } from '../../domain/webhooks/url-rules.ts';
 
 /**
- * Calls to hosts that users configure: webhooks, identity providers, upstreams (specification, "Webhooks"; decisions,
- * section 8). The URL is checked before every call, retries and replays included.
+ * Calls to configured hosts: webhooks, identity providers, upstreams (specification, "Webhooks"; decisions, section 8).
+ * The URL is checked before every call, retries and replays included.
  */
 export interface OutboundHttp {
   /**

@@ -5,10 +5,10 @@ export interface Lease {
   readonly fence: number;
 }
 
-/** A lease whose time left (ms) exceeds this and `ttlMs` counts as expired: the clock was set back meanwhile. */
+/** A lease counts as expired if its time left (ms) exceeds both this and `ttlMs`: the clock was set back meanwhile. */
 export const LONGEST_LEASE_MS = 120_000;
 
-/** Leases of followers, by the store's clock. */
+/** Leases of followers and background work, by the store's clock. */
 export interface ReadLeases {
   /** Takes or renews a lease for `ttlMs` by the store's clock; undefined while another owner holds it. */
   acquireLease(name: string, owner: string, ttlMs: number): Promise<Lease | undefined>;

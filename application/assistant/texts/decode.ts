@@ -8,8 +8,8 @@ const BINARY = /(?![\t\n\v\f\r\u0080-\u009f])\p{Cc}/u;
 const BROKEN = /\ufffd/g;
 
 /**
- * Reads a stream up to a number of characters (decisions, section 7: text, CSV and Markdown), as UTF-16 after the byte
- * order mark of UTF-16, otherwise as UTF-8. Drops invalid characters. Undefined when the bytes are not text.
+ * Decodes at most `maxCharacters` of a stream (decisions, section 7: text, CSV and Markdown): as UTF-16 if the stream
+ * begins with its byte order mark, otherwise as UTF-8. Drops invalid characters. Undefined when the bytes are not text.
  */
 export const decodedText = async (stream: Readable, maxCharacters: number): Promise<string | undefined> => {
   let decoder: InstanceType<typeof TextDecoder> | undefined;

@@ -67,7 +67,8 @@ export const proofOf = (text: string): GivenHead => {
 };
 
 /**
- * Parses a file of `AUDIT_HEADS`: one head per line, oldest first. Skips a line that a crash cut off. @throws {Faulty}
+ * Parses a file of `AUDIT_HEADS`: one head per line, oldest first. Skips lines that are not strict JSON, such as a line
+ * that a crash cut off. @throws {Faulty}
  */
 export const headsOf = (text: string): GivenHead[] =>
   linesOf(text).flatMap((line) => {

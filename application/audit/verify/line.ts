@@ -46,7 +46,7 @@ const isText = (value: unknown): value is string => typeof value === 'string' &&
 
 const SEALED_TEXT = /^v1:[^:]+:[A-Za-z0-9+/=]*$/;
 
-/** Whether a view matches the stored data. In place of a sealed text, any text matches, since a check needs the key. */
+/** Whether a view matches the stored data. Any text matches a sealed text, since comparing them needs the key. */
 const dataAgrees = (view: unknown, stored: unknown): boolean => {
   if (!isObject(stored)) return view === null;
   if (!isObject(view)) return false;

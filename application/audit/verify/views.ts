@@ -113,8 +113,8 @@ export const followBoth = (
   line: Buffer,
   viewAt: number,
 ): { data: readonly Buffer[]; from: number; to: number } | undefined => {
-  // Finds the stored texts: in a line whose views have no backslash, the first backslash comes after `"sealed"`. A
-  // wrong place is noticed, since all bytes of views and stored texts are compared below.
+  // Finds the stored texts: in a line whose views have no backslash, the first backslash comes after `"sealed"`. The
+  // comparison of all bytes of views and stored texts below detects a wrong place.
   const sealedAt = line.indexOf(BACKSLASH, viewAt) - SEALED.length - 1;
   const from = sealedAt > viewAt && startsWith(line, sealedAt, SEALED) ? sealedAt : line.lastIndexOf(SEALED);
   if (from < viewAt) return undefined;

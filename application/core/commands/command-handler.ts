@@ -52,7 +52,7 @@ export class CommandHandler extends WithDeps<
 
   /**
    * Executes commands on many streams of one type: loads the states together, decides each, appends all in one group
-   * commit. A command that loses a race, or that appends nothing on a state not just read, is executed again alone.
+   * commit. A command that loses a race, or appends nothing on a state that was not just read, is executed again alone.
    * @throws {StoreUnavailable} when the states cannot be read, and errors of `prepare`; nothing is written then
    */
   async executeAll<S, E extends AnyEvent, Facts = undefined>(
@@ -94,7 +94,7 @@ export class CommandHandler extends WithDeps<
     return settled;
   }
 
-  /** States are undefined when loading failed: `execute` then loads each alone, and throws if that load fails too. */
+  /** Missing states are undefined after an error that is not `StoreUnavailable`; `execute` then loads each alone. */
   async #loadAll<S, E extends AnyEvent>(
     type: StreamType<S, E>,
     tenantId: string,

@@ -24,8 +24,8 @@ export interface PreparedDecision<S, E, Facts> {
   readonly prepare?: (current: StreamState<S>) => Promise<Facts>;
   readonly decide: Decide<S, E, Facts>;
   /**
-   * The stream most likely has no events. It is read only after the append failed because it has some, or after a
-   * refusal or a decision to write nothing.
+   * The stream most likely has no events. Without a `priorAttempt`, it is read only after a lost race, a refusal or a
+   * decision to write nothing.
    */
   readonly isNew?: boolean | undefined;
 }
@@ -62,8 +62,8 @@ export interface StreamCommand<S, E, Facts = undefined> {
 
 export interface ExecuteAllOptions<Facts = undefined> {
   /**
-   * Keeps states of short streams out of the cache when they are loaded, and all written states, for streams that are
-   * rarely read again.
+   * Keeps loaded states of short streams, and all written states, out of the cache. For streams that are rarely read
+   * again.
    */
   readonly uncached: boolean;
   /** Loads facts for all decisions, after the states were read; called again for a command that is executed alone. */

@@ -41,8 +41,8 @@ export interface StreamBatchDeps {
 export class StreamBatch extends WithDeps<StreamBatchDeps & { readonly group: GroupCommit }> {
   /**
    * Decides as many commands as fit into one append, appends, then answers them.
-   * @returns how many were answered. 0 when the state is not fresh and the first command is refused, or decides to
-   * write nothing: another node may have changed the stream, so the state must be read again
+   * @returns how many were answered. 0 when the state is not fresh and the first command is refused or appends nothing:
+   * another node may have changed the stream, so the state must be read again
    * @throws {WrongExpectedRevision} before any command is answered; {StoreUnavailable} when the outcome is unknown
    */
   async append(

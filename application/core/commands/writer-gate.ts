@@ -4,7 +4,6 @@
 export class WriterGate {
   readonly #writers = new Map<string, Set<Promise<void>>>();
 
-  /** Runs `write` as a writer of `name`. */
   async within<T>(name: string, write: () => Promise<T>): Promise<T> {
     const { promise, resolve } = Promise.withResolvers<void>();
     const writers = this.#writers.get(name) ?? new Set();

@@ -46,7 +46,7 @@ export class FairLimiter {
     return () => this.#giveBack(tenantId);
   }
 
-  /** Whether a slot of the total is free. False while earlier calls of the tenant wait, since they are served first. */
+  /** Whether the tenant may take a slot of the total at once. False while earlier calls of the tenant wait. */
   isFree(tenantId: string): boolean {
     const { total, perTenant } = this.#limits;
     const isNext = !this.#waiting.has(tenantId) && this.#taken < total;

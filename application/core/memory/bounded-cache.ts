@@ -17,9 +17,9 @@ interface Entry {
 }
 
 /**
- * Bounds one cache, or several caches together, by count and approximate bytes. Evicts the oldest entry that was not
- * read since its last check; the others move to the end (second chance). So entries that are never read do not evict
- * entries in use. The entries form a linked list, since an open Map iterator retains the outgrown tables of its Map.
+ * Bounds one cache, or several caches together, by count and approximate bytes. Evicts the oldest entry, or moves it to
+ * the end if it was read since its last check (second chance). So entries that are never read do not evict entries in
+ * use. The entries form a linked list, since an open Map iterator retains the outgrown tables of its Map.
  */
 export class CacheBudget {
   readonly #maxCount: number;
@@ -99,7 +99,6 @@ export class BoundedCache<V> {
   readonly #budget: CacheBudget;
   readonly #onEvict: (key: string) => void;
 
-  /** @param onEvict called with each evicted key */
   constructor(budget: CacheBudget | Bounds, onEvict: (key: string) => void = () => undefined) {
     this.#budget = budget instanceof CacheBudget ? budget : new CacheBudget(budget);
     this.#onEvict = onEvict;

@@ -29,8 +29,8 @@ const markSchema = z.object({
 });
 
 /**
- * Applies the erasures of the log to the key store (decisions, section 11). The request that erases does it, the eraser
- * after a crash, and each start, since the key store may be a restored backup
+ * Applies the erasures of the log to the key store (decisions, section 11): in the request that erases, in the eraser
+ * after a crash, and at each start, since the key store may be a restored backup
  * (docs/decisions/0018-erasures-are-applied-at-the-start.md).
  */
 export class Erasures extends WithDeps<{

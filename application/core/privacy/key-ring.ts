@@ -156,7 +156,7 @@ export class KeyRing {
       if (slot === undefined) single.push(id);
       else paged.push({ id, slot });
     }
-    // Does not replace entries cached during the read, above all the entry of a key destroyed during the read.
+    // Keeps entries that were cached during the read, since a key may have been destroyed during the read.
     if (paged.length > 0) {
       const keys = await this.#pages.load(paged.map(({ slot }) => slot));
       paged.forEach(({ id }, index) => {
@@ -189,7 +189,7 @@ export class KeyRing {
     return sealed;
   }
 
-  /** Opens a sealed text; undefined when its key is destroyed or never existed. */
+  /** Opens a sealed text; undefined when its key is destroyed or never existed. @throws if its bytes were changed */
   async open(sealed: string): Promise<string | undefined> {
     const id = sealedKeyId(sealed);
     if (!this.#cached(id).has(id)) await this.load([id]);
@@ -219,7 +219,7 @@ export class KeyRing {
     this.markDestroyed(id);
   }
 
-  /** Records that another node destroyed the key. */
+  /** Records that this or another node destroyed the key. */
   markDestroyed(id: string): void {
     this.forget(id);
     this.#remember(id, 'destroyed');

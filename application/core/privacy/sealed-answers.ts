@@ -13,7 +13,7 @@ const storedForm = z.object({
   text: z.string(),
 });
 
-/** Combines shares into the key by XOR: without any one share, the key cannot be computed. */
+/** Combines shares into the key by XOR: if one share is missing, the key cannot be computed. */
 const combined = (shares: readonly Uint8Array[]): Buffer => {
   const key = Buffer.alloc(KEY);
   for (const share of shares) for (let at = 0; at < KEY; at += 1) key[at] = (key[at] ?? 0) ^ (share[at] ?? 0);
@@ -21,8 +21,8 @@ const combined = (shares: readonly Uint8Array[]): Buffer => {
 };
 
 /**
- * Seals stored answers of keyed requests. Each answer's key is split into shares, one sealed per personal text in the
- * answer, so that erasing any of the texts erases the answer.
+ * Seals stored answers of keyed requests. Splits each answer's key into one share per personal text, and seals the
+ * share with the text's data key, so that erasing one of the texts erases the answer.
  */
 export const sealedAnswers = (
   keys: KeyRing,

@@ -66,7 +66,7 @@ export class FoldBatch extends WithDeps<{
     }
   }
 
-  /** Folds the events in order up to the first event that fails, which changes no document. @returns the failure */
+  /** Folds the events in order up to the first that fails. A failed event changes no document. @returns the failure */
   run(): { readonly index: number; readonly error: unknown } | undefined {
     for (const step of this.#steps) {
       try {

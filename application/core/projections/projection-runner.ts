@@ -200,7 +200,7 @@ export class ProjectionRunner implements FoldingProjection {
 
   async #isReplaced(tag: string, signal: AbortSignal): Promise<boolean> {
     const { state, former } = await this.#takeover.caughtUp(tag);
-    // No follower of this process folds the former generation and could retire it, so it is retired here.
+    // No follower of this process folds the former generation, so none of them will retire it.
     if (former !== undefined && isSameVersion(former, tag) && !this.folds(former)) {
       void this.#takeover.retire(this.#idOf(former), signal);
     }

@@ -64,7 +64,7 @@ export class ReadModels {
     this.#hasNoWorker = isMissing;
   }
 
-  /** Sets the log's end at this process's start. Reads wait for it, since other processes may have answered writes. */
+  /** Sets the log's end at this process's start. Reads wait for this end: other processes may have answered writes. */
   startsAt(end: Position | undefined): void {
     this.#floor = end;
   }

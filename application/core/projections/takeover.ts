@@ -73,7 +73,7 @@ export class Takeover extends WithDeps<TakeoverDeps & { readonly projection: Pro
       state = await store.activeGeneration(name);
     }
     this.#active = state.active;
-    // While a newer build is active, the nodes of this build fold its newest generation (decision 52).
+    // While a newer build is active, nodes of this build fold the newest generation of their version (decision 52).
     const isFormer = parseTag(state.active).version > version;
     const tags = isFormer ? [await newestOf(store, this.deps.projection)] : [state.active, state.building];
     return tags.filter((tag) => tag !== undefined).filter((tag) => parseTag(tag).version === version);
@@ -143,7 +143,7 @@ export class Takeover extends WithDeps<TakeoverDeps & { readonly projection: Pro
     if (!signal.aborted) await this.#drop(generation);
   }
 
-  /** Drops former generations that no process has folded for `formerMs`, also those that an ended process left. */
+  /** Drops former generations that no process has folded for `formerMs`, including those that an ended process left. */
   async clean(): Promise<void> {
     const { store, formerMs = FORMER_MS } = this.deps;
     const { name: projection, version } = this.deps.projection;

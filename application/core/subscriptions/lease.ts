@@ -16,8 +16,8 @@ const pauseToNextMultiple = (ms: number, signal: AbortSignal): Promise<void> =>
   pause(ms - (monotonic() % ms), signal);
 
 /**
- * Runs work under a lease until `signal` aborts: takes the lease, renews it in every third of its lifetime, and aborts
- * the work when the lease is lost. Writes carry the lease's fence, so that a former holder cannot write.
+ * Runs work under a lease until `signal` aborts: takes the lease, renews it every `ttlMs / 3`, aborts the work when the
+ * lease is lost, and then begins again. Writes carry the lease's fence, so that a former holder cannot write.
  */
 export const holdLease = async (
   name: string,
@@ -50,7 +50,8 @@ export const holdLease = async (
 };
 
 /**
- * Runs work under a lease that was just taken. Renews it, aborts the work if it is lost, and releases it at the end.
+ * Runs work once under a lease that was just taken. Renews the lease, aborts the work if the lease is lost, and
+ * releases the lease at the end.
  */
 export const whileRenewed = async (
   lease: Lease,

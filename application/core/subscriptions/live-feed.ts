@@ -51,7 +51,7 @@ export class LiveFeed {
   /** Types with a listener, and types that erase; other events are not decoded. */
   readonly #types = new Set(ERASING);
   readonly #position = new BehaviorSubject<Position | undefined>(undefined);
-  /** When (ms of the process) the store was asked for the log's end that the feed has since reached. */
+  /** Time (ms of the process) of the last read of the log's end whose result the feed has reached. */
   #currentAt = Number.NEGATIVE_INFINITY;
 
   constructor(deps: {

@@ -14,7 +14,7 @@ export class PastStates<S, E extends AnyEvent> {
   readonly types: readonly string[];
   readonly #type: StreamType<S, E>;
   readonly #states: StreamStates;
-  /** States before the next event of the log. */
+  /** States before the next event that the subscriber handles. */
   readonly #cache = new Map<string, S>();
 
   /** @param types event types that change the state; the subscriber passes all their events to {@link evolve} */
@@ -57,7 +57,7 @@ export class PastStates<S, E extends AnyEvent> {
     return this.#states.before(stream, this.#type, position);
   }
 
-  /** The state before the next event of the log; undefined when it is not cached. */
+  /** The state before the next event that the subscriber handles; undefined when it is not cached. */
   cached(stream: string): S | undefined {
     return this.#cache.get(stream);
   }
