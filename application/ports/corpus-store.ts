@@ -59,8 +59,8 @@ export interface BackfillRun {
 
 /**
  * The assistant's corpus: texts of records and attachments in chunks with embeddings, per tenant. Only `Corpus`
- * (application/assistant) writes it; a backfill can rebuild it. It is not a read model, since computing an embedding is
- * not a pure fold. Every method throws `StoreUnavailable` when the store does not answer.
+ * (application/assistant) writes sources; a backfill can rebuild them. The corpus is not a read model, since computing
+ * an embedding is not a pure fold. Every method throws `StoreUnavailable` when the store does not answer.
  */
 export interface CorpusStore {
   /** A change may become visible up to this time (ms) after a change with a higher `seq`. */

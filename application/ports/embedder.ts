@@ -10,6 +10,7 @@ export interface Embedder {
    * Returns one vector per text, in order. Questions are embedded before background texts.
    * @throws {EmbedderUnavailable}
    * @throws {StoreUnavailable} after `close`, when the worker ended during the call, or when too many questions wait
+   * @throws {Error} when the model fails on a text
    */
   embed(texts: readonly string[], urgency: Urgency): Promise<readonly Float32Array[]>;
   close(): Promise<void>;

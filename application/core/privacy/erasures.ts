@@ -12,7 +12,7 @@ import { WithDeps } from '../with-deps.ts';
 import { firstAdminKeyId, personKeyId, textKeyOf } from './key-ids.ts';
 import type { KeyRing } from './key-ring.ts';
 
-/** Event types that erase texts. */
+/** Event types that erase texts of messages or people. */
 export const ERASING: readonly string[] = [MessageDeleted.type, UserForgotten.type];
 
 const PAGE = 500;

@@ -17,7 +17,7 @@ const pauseToNextMultiple = (ms: number, signal: AbortSignal): Promise<void> =>
 
 /**
  * Runs work under a lease until `signal` aborts: takes the lease, renews it every `ttlMs / 3`, aborts the work when the
- * lease is lost, and then begins again. Writes carry the lease's fence, so that a former holder cannot write.
+ * lease is lost, and then begins again. Writes of followers carry the lease's fence: a former holder cannot write.
  */
 export const holdLease = async (
   name: string,
