@@ -7,7 +7,7 @@ import { type Environment, environment } from './config/variables.ts';
 
 /**
  * Stops the start of a server or an admin command. {@link readConfig} gives one sentence for each variable that is
- * wrong. No message holds the value of a variable.
+ * wrong, without its value. No message holds a secret.
  */
 export class ConfigError extends Error {
   override readonly name = 'ConfigError';

@@ -5,14 +5,14 @@ const IDLE_MS = 25;
 /** Idle seconds before the collection after the start. */
 const STARTED_SAMPLES = 3;
 /**
- * Idle seconds before later collections. They also discard compiled code, so after a short pause they would slow down
- * requests for seconds.
+ * Idle seconds before later collections. A collection also discards compiled code: after a short pause it would slow
+ * down requests for seconds.
  */
 const IDLE_SAMPLES = 30;
 /** Processor time (ms) of busy seconds after which a thread may hold enough garbage for another collection. */
 const WORKED_MS = 1_000;
 
-/** Decides after each second, given its processor time in ms, whether a collection is due. */
+/** Decides after each second whether a collection is due, by the processor time (ms) that the second used. */
 export const dueWhenIdle = (): ((used: number) => boolean) => {
   // The start counts as enough work.
   let worked = WORKED_MS;
@@ -30,8 +30,7 @@ export const dueWhenIdle = (): ((used: number) => boolean) => {
 
 /**
  * Gives memory back to the system once this thread is idle: after its start, whose modules make V8's young generation
- * grow, and after work (decision 44). A collection takes about 30 ms of processor time. Does nothing without Node's
- * option `--expose-gc`.
+ * grow, and after work (decision 44). Does nothing without Node's option `--expose-gc`.
  */
 export const releaseWhenIdle = (): void => {
   const { gc } = globalThis;

@@ -19,7 +19,7 @@ export type LogHeads = ReturnType<typeof openLogHeads>;
 
 /**
  * Copies the last revision and hash of each stream from the log's file within SQLite, without loading texts of events.
- * @param path database of heads, with its schema
+ * @param path database of heads, whose tables exist already
  * @param log file of the embedded event log
  */
 export const openLogHeads = (path: string, log: string) => {

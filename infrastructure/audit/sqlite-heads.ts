@@ -50,7 +50,7 @@ const signedHead = z.object({
  * Opens the store of heads. Commits do not wait for the disk: last revisions lost to a power cut are copied again
  * from the log.
  * @param log file of the embedded event log, if there is one: a thread copies last revisions from it
- * @param maintenance closed by the caller before this store; default: a thread that the store starts and closes
+ * @param maintenance a thread that the caller closes before this store; default: the store starts and closes one
  */
 export const openSqliteHeadStore = async ({
   path,

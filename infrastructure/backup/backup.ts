@@ -28,9 +28,9 @@ interface BackupPlan {
 
 /**
  * Copies the embedded stores while others write to them, in an order that makes the copies consistent:
- * 1. blobs, since a blob that the log's copy names may be deleted before step 3
+ * 1. blobs: a blob that the log's copy names may be deleted before step 3
  * 2. the log
- * 3. blobs again, since a blob is stored before its event, possibly after step 1
+ * 3. blobs again: a blob whose event is in the log's copy may have been stored after step 1
  * 4. stored answers, except answers to writes that the log's copy lacks
  * 5. keys, in their own folder: each key is stored before anything is sealed with it
  * @throws {BackupError}

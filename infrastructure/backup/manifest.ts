@@ -45,8 +45,8 @@ const PARTS: Readonly<Record<Manifest['kind'], { must: Names; may: Names }>> = {
 };
 
 /**
- * Checks that the manifest names each required file, no file twice, and no unknown file. Without a required file,
- * restore would create an incomplete data folder, in which the server would create an empty store for the missing one.
+ * Checks that the manifest names each required file, no file twice, and no unknown file. After a restore without a
+ * required file, the server would create an empty store in its place.
  */
 const isWhole = ({ kind, files }: Manifest): boolean => {
   const { must, may } = PARTS[kind];

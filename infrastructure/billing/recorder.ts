@@ -66,7 +66,7 @@ const prepare = async (folder: string, incoming: string): Promise<void> => {
   await removeOlder(incoming, Date.now() - HOUR_MS);
 };
 
-/** Depends on the key only, since data folders differ between machines. */
+/** The same key has the same reference in every data folder. */
 const referenceOf = (key: string): string => `recorded-${key}`;
 
 /** Links the finished file to its name: readers see it whole or not at all, and the first writer wins. */

@@ -70,8 +70,7 @@ export const openFolderBlobStore = async ({
         const target = pathOf({ ...from, id: toId });
         if (source === target) return;
         const now = new Date();
-        // Sets the time before the rename, so that a concurrent `delete` of older files does not remove the moved file
-        // in place of the file that it replaces.
+        // Makes the file new before its rename, so that a concurrent `delete` of files older than `before` keeps it.
         await utimes(source, now, now);
         await makeFolder(dirname(target));
         await rename(source, target);

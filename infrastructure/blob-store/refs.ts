@@ -45,5 +45,5 @@ export const measuring = (): { readonly through: Transform; readonly total: () =
   return { through, total };
 };
 
-/** Prevents an error of a source that is not read yet from ending the process. The reader gets the error later. */
+/** Adds an error listener: an error before the first read would end the process. The reader gets the error later. */
 export const guarded = (source: Readable): Readable => source.on('error', () => undefined);

@@ -19,7 +19,7 @@ export const flag = z
   .enum(['0', '1', 'true', 'false'], 'must be 0 or 1')
   .transform((value) => value === '1' || value === 'true');
 
-/** A new schema for each variable, since descriptions are kept by schema. */
+/** Returns a new schema for each variable, since descriptions are kept by schema. */
 export const text = () => z.string().optional();
 
 export const oneOf = <const V extends readonly [string, ...string[]]>(...values: V) =>
@@ -41,7 +41,7 @@ const called = httpUrl.refine((value) => {
 
 export const calledUrl = () => called.clone().optional();
 
-/** A schema that refuses texts for which `fault` returns a message. A new schema for each variable. */
+/** Returns a new schema, which refuses texts for which `fault` returns a message. */
 export const without = (fault: (value: string) => string | undefined) =>
   z
     .string()

@@ -27,8 +27,8 @@ interface MisspelledVariable {
 }
 
 /**
- * Variables that are set but have no effect, because their names differ only in a few letters or in case from a name
- * of the configuration.
+ * Variables that are set but have no effect: their names differ from a name of the configuration only in one or two
+ * characters or in case.
  */
 export const misspelledVariables = (
   variables: Readonly<Record<string, string | undefined>>,

@@ -57,7 +57,7 @@ const esdbFault = (value: string): string | undefined => {
   return undefined;
 };
 
-/** Loads the MongoDB driver, whose constructor checks the options, only when there is a connection string. */
+/** Loads the MongoDB driver only when there is a connection string to check. */
 const require = createRequire(import.meta.url);
 
 /** Returns the fault for which the MongoDB driver would refuse a connection string, or undefined. */

@@ -6,7 +6,8 @@ import { type MongoOptions, openDatabase } from '../mongodb/database.ts';
 import { bytesOf, changeRow, keyRow, runRow, sourceOf, summaryOf } from './rows.ts';
 
 /**
- * Longer than the timeout of an operation (`call`), since a sequence number is drawn before its document is written.
+ * Longest time (ms) from the draw of a sequence number until its document is visible: the timeout of an operation
+ * (`call`), and a reserve.
  */
 const SETTLES_WITHIN_MS = 12_000;
 
@@ -44,7 +45,7 @@ export const openMongoCorpusStore = async (options: MongoOptions): Promise<Corpu
         { $inc: { seq: 1 } },
         { upsert: true, returnDocument: 'after', includeResultMetadata: false },
       );
-    // Another process created the tenant's counter concurrently.
+    // A duplicate key: another process has just created the tenant's counter.
     const row = await draw().catch((error: unknown) => {
       if (!isDuplicateKey(error)) throw error;
       return draw();

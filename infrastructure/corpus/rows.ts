@@ -61,7 +61,7 @@ export const sourceOf = (
 
 /**
  * The vectors of a source: concatenated, little-endian float32; undefined without vectors.
- * @throws TypeError when the first chunk has a vector, and another one has none or one of another length
+ * @throws TypeError when the first chunk has a vector, and the vector of another chunk is missing or has another length
  */
 export const bytesOf = ({ model, chunks }: CorpusSource): Uint8Array | undefined => {
   const first = chunks[0]?.vector;

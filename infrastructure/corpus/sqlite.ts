@@ -6,7 +6,7 @@ import { bytesOf, changeRow, keyRow, runRow, sourceOf, summaryOf } from './rows.
 
 const PRAGMAS = ['journal_mode = WAL', 'synchronous = FULL'];
 
-/** `buried` marks the tombstone of a removed source: its revision, without chunks and title. */
+/** `buried` marks the tombstone of a removed source, which keeps the revision, but no chunks and no title. */
 const SCHEMA = `
 CREATE TABLE IF NOT EXISTS sources (
   tenant TEXT NOT NULL, kind TEXT NOT NULL, id TEXT NOT NULL,

@@ -69,7 +69,7 @@ class ThreadedEmbedder implements Embedder {
       const job = { texts, vectors: [], resolve, reject };
       if (!this.#queue.add(job, urgency)) reject(new StoreUnavailable('Too many questions are waiting.'));
     });
-    // When `loaded` rejects, `done` rejects too but is not awaited: that rejection is ignored.
+    // If `loaded` rejects, `done` is not awaited: its rejection is ignored.
     done.catch(() => undefined);
     await loaded;
     this.#next();
@@ -144,7 +144,7 @@ class ThreadedEmbedder implements Embedder {
 
   #ended(each: (part: Part) => void): void {
     const parts = this.#underWay;
-    // An answer of a thread that is being closed.
+    // Ignores the answer of a thread that is being closed.
     if (parts.length === 0) return;
     this.#underWay = [];
     this.#pace.ended();

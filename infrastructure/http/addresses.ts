@@ -29,7 +29,7 @@ export function remembered<T>(find: (text: string) => T): (text: string) => T {
 const networks = (...texts: readonly string[]): readonly Network[] =>
   texts.map((text) => ipaddr.parseCIDR(text));
 
-/** The IANA special-purpose registry, multicast and reserved blocks, and the metadata address of one cloud. */
+/** The IANA special-purpose registry, multicast and reserved blocks, and an address of Azure. */
 const SPECIAL_IPV4 = networks(
   '0.0.0.0/8',
   '10.0.0.0/8',
@@ -49,7 +49,7 @@ const SPECIAL_IPV4 = networks(
   '203.0.113.0/24',
   '224.0.0.0/4',
   '240.0.0.0/4',
-  // Serves metadata to machines of one cloud.
+  // Platform services of Azure, for its own machines only.
   '168.63.129.16/32',
 );
 

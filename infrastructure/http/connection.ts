@@ -22,8 +22,8 @@ export class Connection {
     this.#socket = socket;
     let used = false;
     this.#client = new Client(origin, {
-      // Hands over the open socket once; a broken one is not replaced. Undici expects no callback before this
-      // returns.
+      // Hands over the open socket once; a broken one is not replaced. Undici expects the callback after `connect`
+      // has returned.
       connect: (_options, callback) => {
         const first = !used;
         used = true;

@@ -94,7 +94,7 @@ export const guardedHttp = (options: GuardOptions): OutboundHttp => {
 
   const open = async ({ to, addresses }: Checked, signal: AbortSignal): Promise<Connection> => {
     const { url, port, host } = to;
-    // Loads undici with the first call, since loading it would take a tenth of the server's start.
+    // Loads undici with the first call, so that the server starts faster.
     const { Connection } = await import('./connection.ts');
     const socket = await openPinned(
       {
@@ -119,7 +119,7 @@ export const guardedHttp = (options: GuardOptions): OutboundHttp => {
       try {
         return await over(found, call, url, signal, key);
       } catch (error) {
-        // The server has closed the idle connection: the call is repeated on a new one.
+        // No byte of an answer came: the server has probably closed the idle connection. Repeats the call on a new one.
         if (signal.aborted || !found.isSilent) throw error;
       }
     }

@@ -3,7 +3,7 @@ import { connect, isIP, type LookupFunction, type Socket } from 'node:net';
 import { connect as secure } from 'node:tls';
 import { canonicalAddress } from './addresses.ts';
 
-/** Target of a socket: a host, and the checked addresses it may be reached at. */
+/** Target of a socket: a host, and the checked addresses of that host. */
 interface PinnedTarget {
   /** Subject of the certificate: a name without a trailing dot, or an address. */
   readonly host: string;

@@ -6,7 +6,7 @@ import type { Passwords } from '../../application/ports/passwords.ts';
 const ARGON2ID: Algorithm = 2;
 const options = { algorithm: ARGON2ID, memoryCost: 19_456, timeCost: 2, parallelism: 1 };
 
-/** argon2id at OWASP's first recommended cost, on the thread pool. */
+/** argon2id at the minimum cost that OWASP recommends, on the thread pool. */
 export const argon2Passwords = (): Passwords => {
   // A hash that no password matches. It is verified for an unknown e-mail, so that the answer takes as long as for a
   // known e-mail.

@@ -21,7 +21,7 @@ const CHECKPOINT_TIMEOUT_MS = 5000;
 
 /**
  * Data keys in a SQLite file of their own, which several processes may open. Puts of one tick share a transaction.
- * The write-ahead log keeps older page images, so a key counts as destroyed once the log is checkpointed and
+ * The write-ahead log keeps older page images, so a key counts as destroyed only when the log is checkpointed and
  * truncated (docs/decisions/0006-keys-in-a-truncated-wal.md).
  * @throws {StoreUnavailable} when the file cannot be opened
  */

@@ -58,8 +58,8 @@ const HIGH_WATER_MARK = 1024;
 let shared: { readonly url: string; readonly connection: Connection; users: number } | undefined;
 
 /**
- * Returns the process's connection, created on first use and shared by users of the same URL, and a function that
- * releases it; the last release closes the connection's streams.
+ * Returns the process's connection and a function that releases it. Users of the same URL share the connection; the
+ * last release closes its streams.
  * @throws when the connection is in use for another URL, or the URL has `throwOnAppendFailure=false`
  */
 export function acquireConnection(

@@ -1,12 +1,9 @@
 import type { AllStreamResolvedEvent, Position as LogPosition } from '@eventstore/db-client';
 import { onceEnded, type SubscriptionSource } from './connection.ts';
 
-/**
- * Events in order, and the newest checkpoint that applies after some or all of them: the position up to which the
- * server had scanned. Undefined if there is no new checkpoint.
- */
 export interface Chunk {
   readonly events: readonly AllStreamResolvedEvent[];
+  /** Newest position up to which the server had scanned by the last of `events`; undefined if there is no new one. */
   readonly checkpoint: LogPosition | undefined;
 }
 
@@ -33,7 +30,7 @@ export class Feed {
   constructor(open: (onCheckpoint: (position: LogPosition) => void) => SubscriptionSource) {
     const source = open((checkpoint) => this.#mark({ checkpoint }));
     this.#source = source;
-    // Attached before any await.
+    // Attached before any await: an `error` event without a listener ends the process.
     onceEnded(source, (reason) => this.#end(reason instanceof Error ? reason : new Error(String(reason))));
     source.on('caughtUp', () => this.#mark({ live: true }));
     source.on('fellBehind', () => this.#mark({ live: false }));

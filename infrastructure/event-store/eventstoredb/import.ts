@@ -17,7 +17,7 @@ const PAGE = 1000;
 const MAX_UNITS = 256 * 1024;
 const MAX_EVENTS = 500;
 
-/** Imports a log into an EventStoreDB server, one append at a time, which keeps the order of the log. */
+/** Imports a log into an EventStoreDB server, one append at a time, to keep the order of the log. */
 export const openEventStoreDbImport = (url: string): LogImport => {
   const { connection, release } = acquireConnection(url, TIMEOUT_MS);
   return {
@@ -59,7 +59,7 @@ export const openEventStoreDbImport = (url: string): LogImport => {
 };
 
 /**
- * Appends events; may be repeated.
+ * Appends events; safe to repeat.
  * @param after the last revision that the stream must have; -1 if the stream must not exist
  */
 const append = async (

@@ -115,7 +115,7 @@ export class ImportedPositions {
     return this.#last((pair) => pair.server <= server)?.own ?? 0n;
   }
 
-  /** The last noted pair at or before a position; undefined before the first event. */
+  /** The last noted pair at or before an original position; undefined before the first event. */
   before(own: bigint): PositionPair | undefined {
     return this.#last((pair) => pair.own <= own);
   }

@@ -14,8 +14,8 @@ interface LiveSourceDeps {
   readonly page: (after: Position, limit: number) => Promise<readonly StoredEvent[]>;
   readonly logger?: Logger | undefined;
   /**
-   * Pause (ms) after a lost connection, doubled after each further failure up to 50 times, then shortened at random by
-   * up to half. Default 100.
+   * Pause (ms) after a lost connection. Each further failure doubles the pause, up to {@link LONGEST} times `retryMs`.
+   * Each pause is shortened at random by up to half. Default 100.
    */
   readonly retryMs?: number | undefined;
 }
@@ -88,7 +88,7 @@ const newEvents = (connection: Connection, end: Position, onConnected: () => voi
       observer.next({ after, events });
       after = last.position;
     };
-    // Attached before any await: without a listener of errors the process would end.
+    // Attached before any await: an `error` event without a listener ends the process.
     onceEnded(source, (reason) => observer.error(reason));
     source.on('confirmation', onConnected);
     source.on('readable', readable);

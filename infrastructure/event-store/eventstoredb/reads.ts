@@ -93,8 +93,8 @@ async function streamPage(
 }
 
 /**
- * Scans `$all`. A forward scan with a filter uses a subscription, which reports its progress, if the server
- * reports the end of the log. Any other scan uses reads.
+ * Scans `$all`. A forward scan with a filter uses a subscription, which reports its progress. Any other scan uses
+ * reads; so does a filtered scan if the server does not report the end of the log.
  * @throws {StoreUnavailable}
  */
 export async function scanAll(

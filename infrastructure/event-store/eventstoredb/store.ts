@@ -23,8 +23,8 @@ interface EventStoreDbOptions {
   /** `esdb://…`; may contain a user name and password, so it is never logged. */
   readonly url: string;
   /**
-   * Limit (ms) of a call; a read with a filter may take four times as long. An append that exceeds the limit may still
-   * happen. Default 5,000.
+   * Limit (ms) of a call; a read with a filter may take four times as long. The server may still store an append that
+   * exceeds the limit. Default 5,000.
    */
   readonly timeoutMs?: number | undefined;
   readonly logger?: Logger | undefined;

@@ -2,14 +2,14 @@ import type { DatabaseSync, SQLOutputValue, StatementSync } from 'node:sqlite';
 import type { NewEvent } from '../../../application/ports/event-store.ts';
 import { type EventTexts, Packing } from './packing/packing.ts';
 
-/** An event whose texts have fewer UTF-16 units is not packed. The product's metadata alone are this long. */
+/** Events with fewer UTF-16 units are not packed. The product's events have more, by their metadata alone. */
 const LEAST_UNITS = 350;
 /** Value of the text columns of an event that is packed in `data`. */
 const NONE = '';
 
 /**
  * The `hash` of an event's metadata in SQL, for a row `e`: from the packed bytes, or the 64 characters after
- * `"hash":"` in the text.
+ * `"hash":"` in the text. The metadata must have a hash.
  */
 export const HASH_SQL = `iif(typeof(e.data) = 'blob', lower(hex(substr(e.data, 18, 32))),
   substr(e.metadata, instr(e.metadata, '"hash":"') + 8, 64))`;

@@ -5,9 +5,9 @@ import { UnfinishedImport } from '../log-import.ts';
 import { importedPart } from './imported.ts';
 
 /**
- * Columns of scan filters come first, before pages of long texts. `types` maps types to numbers, because many events
- * have the same type. Ids have no unique index: stores accept the same id twice, and random keys are expensive to
- * insert.
+ * The columns by which scans filter come before the long texts, so that a scan need not read the pages of the texts.
+ * `types` maps types to numbers, because many events have the same type. Ids have no unique index: stores accept the
+ * same id twice, and random keys are expensive to insert.
  * `type_blocks` and `owner_blocks` (blocks.ts) replace an index by type, which would slow appends.
  * Logs of the first version hold events as texts only; later ones also pack events, with the table `shapes`
  * (event-rows.ts). Both are read and written.
@@ -59,7 +59,7 @@ export function openDatabase(
     // Switching to WAL ignores the busy timeout.
     waitingForLocks(() => db.exec('PRAGMA journal_mode = WAL'));
     db.exec('PRAGMA synchronous = FULL');
-    // Fewer checkpoints than by default, because a checkpoint writes pages of many streams at random.
+    // Fewer checkpoints than by default, because a checkpoint writes pages at random places of the file.
     db.exec('PRAGMA wal_autocheckpoint = 4000');
     waitingForLocks(() => ensureSchema(db));
     if (!isImport && importedPart(db)?.isComplete === false) throw new UnfinishedImport();

@@ -7,8 +7,8 @@ import { readUuid, writeHex, writeUuid } from './tokens.ts';
 import { ValueWriter } from './writer.ts';
 
 /**
- * A packed event begins with its form, its id and the `hash` of its metadata if there is one, so that SQL finds the
- * hash (log-heads.ts).
+ * A packed event begins with its form, its id and, if there is one, the `hash` of its metadata. SQL reads the hash
+ * there (`HASH_SQL`).
  */
 const FORM = { isHashed: 1, isUtf8: 2, known: 4 } as const;
 const ID_AT = 1;
@@ -21,8 +21,8 @@ const METADATA = 0;
 export type EventTexts = Omit<NewEvent, 'type'>;
 
 /**
- * Stores an event's id, data and metadata in some 350 bytes instead of 860: JSON keys are stored once for all events;
- * ids, hashes, times and sealed texts are stored as bytes. Unpacking returns the same texts byte for byte.
+ * Stores an event's id, data and metadata in few bytes (decision 72): JSON keys once for all events; ids, hashes, times
+ * and sealed texts as bytes. Unpacking returns the same texts byte for byte.
  */
 export class Packing {
   readonly shapes: Shapes;

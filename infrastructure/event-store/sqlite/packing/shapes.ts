@@ -9,12 +9,12 @@ const VALUE = '\u0001';
  */
 const MOST_VALUES = 48;
 const MOST_LENGTH = 2_000;
-/** Maximum of shapes in the table, since their numbers take two bytes. */
+/** Maximum of shapes in the table; the number of a shape takes two bytes. */
 const MOST_SHAPES = 4_096;
 /** Recent shapes of one kind of text that are tried before a text is parsed. */
 const RECENT = 6;
 
-/** The texts between the top-level values of JSON objects with the same members. */
+/** The texts between the values of JSON objects with the same members. */
 export interface Shape {
   /** 0: the whole text is one value. */
   readonly number: number;
@@ -107,8 +107,8 @@ const [OPEN_LIST, CLOSE_LIST, OPEN, CLOSE] = [91, 93, 123, 125];
 const [COMMA, COLON] = [44, 58];
 
 /**
- * Splits a text at the values of its members. Undefined for a text that is no object without white space, or that
- * exceeds one of the limits.
+ * Splits a text at the values of its members. Undefined unless the text is a JSON object without white space and
+ * within the limits.
  */
 function partsOf(text: string, isNested: boolean): string[] | undefined {
   const bytes = Buffer.from(text);
@@ -164,7 +164,7 @@ export function valueEnd(text: Uint8Array, at: number, limit: number): number {
   return -1;
 }
 
-/** -1 where the string at `at` does not end before `limit`. */
+/** The end of the string at `at`; -1 if the string does not end before `limit`. */
 function stringEnd(text: Uint8Array, at: number, limit: number): number {
   for (let end = at + 1; end < limit; end += 1) {
     const code = text[end];

@@ -20,7 +20,7 @@ export class ValueWriter {
   readonly texts = Buffer.allocUnsafeSlow(ROOM);
   readonly bytes = Buffer.allocUnsafeSlow(ROOM);
   at = 0;
-  /** Offset in `texts` of the opening quote of the hash that the packed event begins with; -1 without such a hash. */
+  /** Offset in `texts` of the opening quote of the event's own hash (`TAGS.quotedOwnHash`); -1 for none. */
   hash = -1;
   readonly #stream = Buffer.allocUnsafeSlow(1024);
   #owner = 0;
@@ -54,14 +54,14 @@ export class ValueWriter {
     this.#uuids.count = uuids;
   }
 
-  /** The number of a shape. */
+  /** Writes the number of a shape. */
   number(value: number): void {
     this.bytes[this.at] = value >> 8;
     this.bytes[this.at + 1] = value;
     this.at += 2;
   }
 
-  /** A JSON value, or another part of a text. @returns the end of the packed bytes */
+  /** Writes a JSON value, or another part of a text. @returns the end of the packed bytes */
   value(from: number, end: number): number {
     const length = end - from;
     const { texts, bytes, at } = this;
