@@ -79,7 +79,6 @@ export const openStores = async (
   };
 };
 
-/** Opens the event log only. */
 export const openEvents = async (
   config: Config,
   logger: Logger,
@@ -101,7 +100,6 @@ export const openLogImport = async (config: Config): Promise<LogImport> => {
   return openEventStoreDbImport(config.EVENTSTORE_URL);
 };
 
-/** Opens the read store only. */
 export const openReads = async (config: Config, timeSlices?: SearchSlices): Promise<ReadStore> => {
   if (config.MONGODB_URL === undefined)
     return openSqliteReadStore({ path: join(config.DATA_DIR, 'read-models.db'), timeSlices });
@@ -109,7 +107,6 @@ export const openReads = async (config: Config, timeSlices?: SearchSlices): Prom
   return openMongoReadStore({ url: config.MONGODB_URL });
 };
 
-/** Opens the assistant's corpus only. */
 export const openCorpus = async (config: Config): Promise<CorpusStore> => {
   if (config.MONGODB_URL === undefined)
     return openSqliteCorpusStore({ path: join(config.DATA_DIR, 'corpus.db') });
@@ -117,7 +114,6 @@ export const openCorpus = async (config: Config): Promise<CorpusStore> => {
   return openMongoCorpusStore({ url: config.MONGODB_URL });
 };
 
-/** Opens the data keys only. */
 export const openKeys = async (config: Config): Promise<KeyStore> => {
   const { KEYSTORE_URL: url = config.MONGODB_URL } = config;
   if (url === undefined) return openSqliteKeyStore({ path: join(config.DATA_DIR, 'keys.db') });
@@ -129,7 +125,6 @@ export const openKeys = async (config: Config): Promise<KeyStore> => {
   return openMongoKeyStore({ url });
 };
 
-/** Opens the stored answers only. */
 export const openAnswers = async (config: Config): Promise<IdempotencyStore> => {
   if (config.MONGODB_URL === undefined)
     return openSqliteIdempotencyStore({ path: join(config.DATA_DIR, 'answers.db') });
@@ -137,7 +132,6 @@ export const openAnswers = async (config: Config): Promise<IdempotencyStore> => 
   return openMongoIdempotencyStore({ url: config.MONGODB_URL });
 };
 
-/** Opens the store of uploaded files only. */
 export const openBlobs = async (config: Config): Promise<BlobStore> => {
   if (config.MONGODB_URL === undefined) return openFolderBlobStore({ path: join(config.DATA_DIR, 'blobs') });
   const { openGridFsBlobStore } = await import('./blob-store/gridfs.ts');

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 
 /**
  * A signing secret: `whsec_` and 43 characters of base64url (decisions, section 8). None of the 43 is `-` or `_`, so
- * that libraries that decode base64 can read the secret too (decision 50).
+ * that libraries that decode plain base64 can read the secret (decision 50).
  */
 export const newWebhookSecret = (): string => {
   for (;;) {

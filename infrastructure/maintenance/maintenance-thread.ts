@@ -7,7 +7,7 @@ const YOUNG_MIB = 2;
 /** An idle thread ends after this time, which returns its memory. */
 const IDLE_MS = 15_000;
 
-/** Work on a database of this machine that takes long and is rare. */
+/** Rare, long work on a database of this machine. */
 export type MaintenanceTask =
   | { readonly kind: 'checkpoint'; readonly path: string }
   /** Copies last revisions from the embedded log for a limited time; answers with the position reached. */
@@ -41,8 +41,8 @@ export class MaintenanceThread {
   }
 
   /**
-   * Ends the thread and its connections. Stores close their own connections after it, since the last connection
-   * removes the write-ahead log.
+   * Ends the thread and its connections. Stores close their own connections afterwards, since the connection that is
+   * closed last removes the write-ahead log.
    */
   async close(): Promise<void> {
     this.#isClosed = true;

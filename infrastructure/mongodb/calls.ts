@@ -15,7 +15,6 @@ const DEADLINE_MS = 10_000;
 /** Time to look for a primary; a replica set elects one in a few seconds. */
 const SELECTION_MS = 5_000;
 
-/** Options of each client. */
 export const CLIENT_OPTIONS = {
   serverSelectionTimeoutMS: SELECTION_MS,
   connectTimeoutMS: SELECTION_MS,
@@ -29,8 +28,8 @@ export type Row = { _id: string; [field: string]: unknown };
 export type Rows = Collection<Row>;
 
 /**
- * Retries an idempotent operation after transient errors, under one deadline for all attempts; the driver's timeouts
- * do not bound attempts together.
+ * Retries an idempotent operation after transient errors, under one deadline for all attempts: the driver's timeouts
+ * bound each attempt alone.
  * @throws {StoreUnavailable} and the operation's other errors
  */
 export async function call<T>(operation: () => Promise<T>): Promise<T> {
@@ -70,7 +69,7 @@ export function isDuplicateKey(error: unknown): boolean {
   return error instanceof MongoServerError && error.code === 11000;
 }
 
-/** Inserts a document unless it exists. */
+/** Inserts a document; returns false if its `_id` exists. */
 export async function insertOnce(rows: Rows, row: Row): Promise<boolean> {
   try {
     await rows.insertOne(row);

@@ -156,7 +156,7 @@ const importBlobs = async (from: string, blobs: BlobStore): Promise<number> => {
   return count;
 };
 
-/** Whether a blob is stored with the exported bytes. Deletes another one: an interrupted run did not check its hash. */
+/** Whether a blob is stored with the exported bytes. Deletes a blob with other bytes, left by an interrupted run. */
 const isStored = async (blobs: BlobStore, ref: BlobRef, { size, sha256 }: StoredBlob): Promise<boolean> => {
   const present = await blobs.open(ref);
   if (present === undefined) return false;

@@ -42,7 +42,7 @@ export const takeScratch = async (folder: string): Promise<Scratch | undefined> 
     },
     remove: async () => {
       await clear();
-      // Keeps the lock's file: processes that wait for it must not lock a new one.
+      // Keeps the lock's file: if another process has it open, a new file would be a second lock.
       lock.exec('ROLLBACK');
       lock.close();
     },

@@ -33,7 +33,7 @@ export interface SqliteConnection {
 
 interface SqliteOptions {
   readonly path: string;
-  /** Statements to run after opening, such as pragmas of one store. */
+  /** Pragmas to set after opening, such as `journal_mode = WAL`. */
   readonly pragmas: readonly string[];
   /** `CREATE … IF NOT EXISTS` statements. */
   readonly schema: string;

@@ -7,7 +7,8 @@ interface Waiting {
 }
 
 /**
- * Runs writes of many requests in one transaction, which needs one fsync; each request is answered after the commit.
+ * Runs writes of many requests in one transaction, which needs one fsync. Each request is answered after the commit; if
+ * one write throws, all writes of the transaction fail.
  */
 export function groupedWrites(connection: SqliteConnection): <T>(write: () => T) => Promise<T> {
   let waiting: Waiting[] = [];

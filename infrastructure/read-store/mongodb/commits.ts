@@ -39,9 +39,9 @@ export interface BatchTransaction<Collection> {
 }
 
 /**
- * Stores documents, checkpoint and fence in one transaction. A change of the lease's holder and each
- * batch write the generation's row, which has the fence. So the later of the two sees the earlier one, or fails with a
- * write conflict and is repeated.
+ * Stores documents, checkpoint and fence in one transaction. Each batch and each change of the lease's holder write the
+ * generation's row, which has the fence: the later write sees the earlier one, or fails with a write conflict and is
+ * repeated.
  */
 export function transactionalCommits(deps: CommitDeps, transactions: Transactions): Commit {
   const { generations, leases, beforeCheckpoint } = deps;

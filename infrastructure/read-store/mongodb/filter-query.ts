@@ -35,7 +35,7 @@ export function filterQuery(filter: Filter, now: number): Document {
     case 'startsWith':
       return { [fieldPath(filter.field)]: { $regex: `^${literally(filter.text)}` } };
     case 'endsWith':
-      // `$` would match before a last line feed too.
+      // `$` would also match before a line feed at the end of the text.
       return { [fieldPath(filter.field)]: { $regex: `${literally(filter.text)}\\z` } };
     default:
       return filter satisfies never;

@@ -12,7 +12,7 @@ import { findPage } from './find.ts';
 import type { Generations } from './generations.ts';
 import type { Transactions } from './transactions.ts';
 
-/** Maximum number of tries, on a server without transactions, to read all ranges without an interfering commit. */
+/** On a server without transactions: maximum number of tries to read all ranges without an interfering commit. */
 const QUIET_TRIES = 5;
 const PAGE = 1000;
 

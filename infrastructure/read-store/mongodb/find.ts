@@ -35,8 +35,8 @@ interface Hits {
 const BATCH = 25;
 
 /**
- * Reads as many rows as fit on the page. @param bytes maximum of the documents; default: the maximum of {@link
- * pageRoom}
+ * Reads as many rows as fit on the page.
+ * @param bytes maximum size of the documents together; default: the maximum of {@link pageRoom}
  */
 export async function pageRows(
   cursor: FindCursor<Row>,
@@ -151,7 +151,7 @@ async function unwound(source: Source, plan: IndexPlan, query: FindQuery, range:
     const row = byId.get(id);
     return row === undefined || row.value === null ? [] : [{ key, row }];
   });
-  // A document was deleted meanwhile; a short page would look like the last one.
+  // A document was deleted meanwhile. Reads again, since a short page would look like the last one.
   if (hits.length < entries.length) return unwound(source, plan, query, range);
   const hasRoom = pageRoom<Row>(query.limit, sizeOf);
   const end = hits.findIndex(({ row }) => !hasRoom(row));

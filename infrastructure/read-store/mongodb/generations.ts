@@ -32,8 +32,7 @@ export interface GenerationProgress {
 export type Generations = ReturnType<typeof mongoGenerations>;
 
 /**
- * The format of documents in generations prepared now. Format 1, which has no mark, is JSON text under `value`
- * (decision 34).
+ * The format of documents in new generations. Format 1, which has no mark, is JSON text under `value` (decision 34).
  */
 const FORMAT = 2;
 
@@ -68,8 +67,8 @@ export function mongoGenerations(db: Db, abilities: Abilities) {
     db.collection<Row>(`${generationId(generation)}.${name}`);
 
   async function createIndexes(rows: Rows, indexes: readonly IndexPlan[]): Promise<void> {
-    // One command each: FerretDB 1.x panics and hangs up on a command that names two indexes it already has
-    // (its issue 3858), and a generation is prepared by every process. The collection is empty the first time.
+    // One command for each index: FerretDB 1.x panics on a command that names two existing indexes (its issue 3858),
+    // and every process prepares each generation. The collection is empty the first time, so this is cheap.
     for (const plan of indexes) await rows.createIndex(indexKeys(plan), { name: plan.name });
     if (ttlIndexes) {
       await rows.createIndex({ gone_at: 1 }, { name: 'tombstones', expireAfterSeconds: TOMBSTONE_SECONDS });
@@ -91,7 +90,7 @@ export function mongoGenerations(db: Db, abilities: Abilities) {
     return found;
   }
 
-  /** The progress of all generations, in the given order: one command, and one for each that {@link isIndexed} reads. */
+  /** The progress of all generations, in order: one command, and one for each generation unknown to `isIndexed`. */
   async function progressOf(all: readonly GenerationId[]): Promise<(GenerationProgress | undefined)[]> {
     const ids = all.map(generationId);
     const byId = await rowsById(generations, ids);

@@ -69,8 +69,8 @@ export function mongoProgress(db: Db, generations: Generations, leases: Leases):
   }
 
   /**
-   * Saves all checkpoints in one command if all leases are still held. If any is refused, saves each again to find
-   * which; saving a checkpoint twice changes nothing.
+   * Saves all checkpoints in one command if all leases are still held. If any checkpoint is refused, saves each alone
+   * to find out which ones are refused; a checkpoint may be saved twice.
    */
   async function saveAll(all: readonly CheckpointWrite[]): Promise<(Fenced | undefined)[]> {
     if (all.length === 0) return [];

@@ -11,7 +11,7 @@ import { pageRows } from './find.ts';
 import type { OpenCollection } from './generations.ts';
 import { documentIn } from './native-documents.ts';
 
-/** Less than the timeout of the whole call, so that the server stops too. */
+/** Time limit (ms) on the server: less than that of the whole call, so that the server does not search in vain. */
 const SERVER_MS = 8_000;
 
 export async function searchPage(collection: OpenCollection, query: SearchQuery): Promise<FindResult> {

@@ -24,8 +24,8 @@ export interface IndexedField {
 const COMMON = '$created_at';
 
 /**
- * Value of entries for documents without one: a blob sorts after all values, and NULL cannot be part of a primary
- * key.
+ * Value in the entries of documents that have no value: a blob sorts after all values, and NULL cannot be part of a
+ * primary key.
  */
 export const MISSING = Buffer.alloc(0);
 
@@ -135,7 +135,7 @@ export function fieldWriter(tables: Tables, scopedBy: string) {
     return one;
   }
 
-  /** Gives numbers to fields that the scope has not had. */
+  /** Gives numbers to fields that are new in the scope. */
   function addFields(tenant: string, { scope, values }: FieldEntries, known: Map<string, Counted>): void {
     for (const name of values.keys()) {
       if (known.has(name)) continue;

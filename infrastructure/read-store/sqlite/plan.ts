@@ -175,7 +175,7 @@ function lookupOf({ sources, entries }: Choice, fields: KnownFields, of: number)
   };
 }
 
-/** Spans of texts that differ after the truncation only have the same lower bound. */
+/** Spans of texts that differ only after the truncation have the same lower bound. */
 const mayOverlap = (spans: readonly Span[]): boolean =>
   spans.length > 1 && spans.some(({ low }) => low?.isWider);
 

@@ -173,7 +173,7 @@ async function pageOf(scan: Scan, query: SearchQuery): Promise<FoundPage | undef
 
 interface Reading {
   readonly way: Way;
-  /** Rows come in the order of the list, so that a page ends at its last row. */
+  /** Rows come in the order of the list, so that reading stops when the page is full. */
   readonly isInOrder: boolean;
   /** The value that orders the rows of a slice, and the `ORDER BY` of the slice. */
   readonly by: (slice: Slice) => Sql & { readonly order: string };

@@ -67,8 +67,8 @@ export async function openSqliteReadStore({
   }
 
   /**
-   * Repeats an action when another process has dropped the generation, and perhaps prepared it with other table
-   * numbers.
+   * Repeats an action when another process has dropped the generation. That process may have prepared the generation
+   * again, with other table numbers.
    */
   function sinceDrops<T>(action: () => T): T {
     try {
@@ -80,7 +80,7 @@ export async function openSqliteReadStore({
     }
   }
 
-  /** Several reads of one moment: no other process commits in between. */
+  /** Runs several reads on one snapshot: commits of other processes are not visible in between. */
   const readAtOnce = <T>(action: () => T): Promise<T> =>
     read(() => connection.snapshot(() => sinceDrops(action)));
 
@@ -202,8 +202,8 @@ function prepareGeneration(
 }
 
 /**
- * Deletes tombstones up to the checkpoint, since only batches before it need them. Keeps them while a tenant is
- * parked, since its retry folds older events again.
+ * Deletes tombstones up to the checkpoint, since only batches before the checkpoint need them. Keeps them while a
+ * tenant is parked, since the tenant's retry folds older events again.
  */
 function sweepTombstones(connection: SqliteConnection, { projection, tag }: GenerationId): void {
   const { prepare } = connection;

@@ -12,7 +12,7 @@ export interface TableShape {
   readonly number: number;
   readonly indexes: readonly IndexPlan[];
   readonly searchable?: boolean;
-  /** The path that divides the collection for the index over fields, which has tables of its own. */
+  /** The member that names a document's scope in the index over fields, which has tables of its own. */
   readonly scopedBy?: string | undefined;
   /** Whether entries of the index over fields name rows; entries before version 3 of `records` do not. */
   readonly namesRows?: boolean;
@@ -60,7 +60,7 @@ export function dropSql({ number, indexes, scopedBy }: TableShape): string {
   return [`d${number}`, ...entries, ...fields].map((table) => `DROP TABLE IF EXISTS ${table}`).join(';\n');
 }
 
-/** Writes a document unless a newer one is stored. Parameters: its columns in this order, `s` as JSON. */
+/** Writes a document unless a newer one is stored. Parameters: tenant, id, position, text, keys, `s` as JSON. */
 export function upsertSql({ number, indexes, searchable }: TableShape): string {
   const columns = ['tenant', 'id', 'position', 'doc', ...indexes.map((_, at) => `k${at}`)];
   if (searchable) columns.push('s');

@@ -11,7 +11,7 @@ import { type Entries, type Segment, segmentSql } from './segments.ts';
 import { type Size, type Slice, searchedRange, type Way } from './slices.ts';
 import type { Tables } from './tables.ts';
 
-/** Rows that are read without measuring their size. */
+/** Maximum of rows that are read without measuring their size. */
 const UNSIZED = 32;
 
 type Place = readonly [value: SQLInputValue, id: string];
