@@ -104,7 +104,12 @@ export const startPlatform = async (options: PlatformOptions): Promise<Platform>
         onEnd: (tag) => foldLag?.ended(`${projection.name} ${tag}`),
       }),
   );
-  const areas = composeAreas(core, runners);
+  const limits = createRateLimits(
+    { requestsPerMinute: config.RATE_LIMIT_PER_MINUTE, loginsPerMinute: config.LOGIN_LIMIT_PER_MINUTE },
+    clock,
+    member,
+  );
+  const areas = composeAreas(core, runners, limits);
   const all = listOf(areas);
   const { authentication, impersonation } = areas.identity;
   const feed = new LiveFeed(core);
@@ -173,11 +178,6 @@ export const startPlatform = async (options: PlatformOptions): Promise<Platform>
     member !== undefined && config.EVENTSTORE_URL === undefined
       ? catchUpIn({ events, feed, readModels })
       : undefined;
-  const limits = createRateLimits(
-    { requestsPerMinute: config.RATE_LIMIT_PER_MINUTE, loginsPerMinute: config.LOGIN_LIMIT_PER_MINUTE },
-    clock,
-    member,
-  );
   const http = createHttpApp({
     ...core,
     routes: config.ROLE === 'worker' ? [] : all.flatMap(({ routes = [] }) => routes),

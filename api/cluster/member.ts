@@ -71,11 +71,11 @@ export class Member implements SharedTakes {
     return this.#scrapes.ask(SCRAPE_MS, (id) => this.#send({ kind: 'scrape', id }));
   }
 
-  took(bucket: string, caller: string): void {
+  took(bucket: string, caller: string, tokens: number): void {
     const key = `${bucket}\n${caller}`;
     const known = this.#taken.get(key);
-    if (known === undefined) this.#taken.set(key, [bucket, caller, 1]);
-    else known[2] += 1;
+    if (known === undefined) this.#taken.set(key, [bucket, caller, tokens]);
+    else known[2] += tokens;
     if (this.#taken.size >= MOST_TAKES) this.#report();
     else this.#reporting ??= setTimeout(() => this.#report(), REPORT_MS).unref();
   }

@@ -1,4 +1,5 @@
 import type { ProjectionRunner } from '../../application/core/projections/projection-runner.ts';
+import type { RateLimits } from '../http/rate-limits.ts';
 import type { Area } from './area.ts';
 import { composeAssistant } from './assistant.ts';
 import { composeAudit } from './audit.ts';
@@ -22,7 +23,7 @@ import { composeWebhooks } from './webhooks.ts';
 import { composeWorkflow } from './workflow.ts';
 
 /** Composes every area, each with the areas that it uses. A new area is added here. */
-export const composeAreas = (core: Core, runners: readonly ProjectionRunner[]) => {
+export const composeAreas = (core: Core, runners: readonly ProjectionRunner[], limits: RateLimits) => {
   warnOfOpenings(core.config, core.logger);
   const partners = composePartners(core);
   const identity = composeIdentity(core, partners);
@@ -45,7 +46,7 @@ export const composeAreas = (core: Core, runners: readonly ProjectionRunner[]) =
     files: composeFiles(core),
     workflow,
     forms: composeForms(core, entities),
-    bulk: composeBulk(core, entities, workflow),
+    bulk: composeBulk(core, entities, workflow, limits),
     ledger: composeLedger(core, audit),
     webhooks: composeWebhooks(core),
     assistant: composeAssistant(core),

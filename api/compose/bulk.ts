@@ -8,7 +8,7 @@ import { type DocumentReader, every } from '../../domain/core/projection.ts';
 import { runningSessions } from '../../projections/bulk/bulk.ts';
 import { hasReferencesTo } from '../../projections/entities/entities.ts';
 import { countRecordsOf, idsOfRecords, referrersOf } from '../../projections/entities/records.ts';
-import { previewLimit } from '../http/preview-limit.ts';
+import { type RateLimits, refuse } from '../http/rate-limits.ts';
 import { bulkRoutes } from '../routes/bulk/bulk.ts';
 import type { Area } from './area.ts';
 import type { Core } from './core.ts';
@@ -40,8 +40,9 @@ export const composeBulk = (
   core: Core,
   { schemas, records, deletions, writers }: EntitiesArea,
   { jobs }: WorkflowArea,
+  limits: Pick<RateLimits, 'previewOf'>,
 ): Area => {
-  const { clock, logger, readModels, stores } = core;
+  const { logger, readModels, stores } = core;
   const deps = { ...core, schemas, records, deletions, writers, jobs, referrers: referrersIn(core) };
   const runner = new BulkRunner({
     ...{ ...deps, ...RUNNER },
@@ -59,7 +60,12 @@ export const composeBulk = (
   const sessions = readModels.reader('bulk');
   const running = () => ofEachTenant(runningSessions(sessions));
   return {
-    routes: bulkRoutes({ ...deps, bulk, takePreviewRows: previewLimit(clock) }),
+    routes: bulkRoutes({
+      ...deps,
+      bulk,
+      takePreviewRows: (tenantId, plan, rows) =>
+        refuse(limits.previewOf(tenantId, plan, rows), 'preview_rows'),
+    }),
     background: (_lease, signal) => runBulkWorker({ runner, running, logger }, signal),
     stop: () => runner.stop(),
   };

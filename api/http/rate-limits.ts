@@ -1,7 +1,8 @@
 import { callerKey, type Principal } from '../../application/core/commands/principal.ts';
 import { evictOldest } from '../../application/core/memory/evict-oldest.ts';
 import type { Clock } from '../../application/ports/clock.ts';
-import type { Plan } from '../../domain/tenancy/tenant.ts';
+import { PREVIEW_ROW_BYTES, QUOTAS } from '../../domain/tenancy/quotas.ts';
+import { PLANS, type Plan } from '../../domain/tenancy/tenant.ts';
 import { networkOf } from './address.ts';
 import { type ExceededLimit, rateLimited } from './errors.ts';
 
@@ -22,12 +23,14 @@ export interface RateLimits {
   loginAs(email: string, address: string): number | undefined;
   /** Counts a request without a credential from an address or its /48, per operation, before the body is read. */
   publicFrom(address: string, operationId: string): number | undefined;
+  /** Counts the bytes that a preview's rows will write; a tenant may use the bytes of an hour at once. */
+  previewOf(tenantId: string, plan: Plan, rows: number): number | undefined;
 }
 
 /** Exchanges taken tokens with the other processes of a group. */
 export interface SharedTakes {
-  /** Reports that a token was taken from the named bucket. */
-  took(bucket: string, caller: string): void;
+  /** Reports that tokens were taken from the named bucket. */
+  took(bucket: string, caller: string, tokens: number): void;
   onTaken(listener: (bucket: string, caller: string, tokens: number) => void): void;
 }
 
@@ -135,6 +138,19 @@ const tenantBuckets = (requestsPerMinute: number, burst: number): Readonly<Recor
   };
 };
 
+const KIB = 1024;
+const KIB_OF_ROW = PREVIEW_ROW_BYTES / KIB;
+
+/** Buckets of KiB that previews write, by plan; named apart from those of {@link tenantBuckets}. */
+const previewBuckets = (): Readonly<Record<string, TokenBuckets>> =>
+  Object.fromEntries(
+    PLANS.map((plan) => {
+      const kib = QUOTAS[plan].preview_rows / KIB;
+      return [previewsOf(plan), new TokenBuckets(kib / 60, kib)];
+    }),
+  );
+const previewsOf = (plan: Plan): string => `previews ${plan}`;
+
 /** Share of a minute's requests that may come at once. */
 const BURST = 1 / 5;
 
@@ -178,12 +194,13 @@ export const createRateLimits = (
     emails,
     strangers,
     ...tenants,
+    ...previewBuckets(),
   };
-  const take = (name: keyof typeof buckets, caller: string): number | undefined => {
+  const take = (name: keyof typeof buckets, caller: string, tokens = 1): number | undefined => {
     const bucket = buckets[name];
     if (bucket === undefined || bucket.isOff) return undefined;
-    const wait = bucket.take(caller, clock.now());
-    if (wait === undefined) shared?.took(name, caller);
+    const wait = bucket.take(caller, clock.now(), tokens);
+    if (wait === undefined) shared?.took(name, caller, tokens);
     return wait;
   };
   shared?.onTaken((name, caller, tokens) => buckets[name]?.debit(caller, tokens, clock.now()));
@@ -205,6 +222,7 @@ export const createRateLimits = (
       // A login that its network's limit refuses does not count against the e-mail.
       return take('networks', `${networkOf(address, OF_LOGIN)}\n${folded}`) ?? take('emails', folded);
     },
+    previewOf: (tenantId, plan, rows) => take(previewsOf(plan), tenantId, rows * KIB_OF_ROW),
   };
 };
 

@@ -9,6 +9,7 @@ import { createLogger } from '../../infrastructure/logger.ts';
 import { composeAreas, listOf } from '../compose/areas.ts';
 import { composeCore } from '../compose/core.ts';
 import { allRoutes } from '../http/app.ts';
+import { createRateLimits } from '../http/rate-limits.ts';
 import type { Route } from '../http/route.ts';
 
 /** The route table of a server, composed over empty embedded stores that are removed again. */
@@ -17,7 +18,8 @@ export const routesWithoutServer = async (): Promise<readonly Route[]> => {
   try {
     const config = readConfig({ DATA_DIR: folder, EMBEDDING_MODEL: 'off', LOG_LEVEL: 'warn' });
     const core = await composeCore(config, secretsOf, createLogger(config.LOG_LEVEL), systemClock);
-    const areas = listOf(composeAreas(core, []));
+    const limits = createRateLimits({ requestsPerMinute: 0, loginsPerMinute: 0 }, core.clock);
+    const areas = listOf(composeAreas(core, [], limits));
     const routes = areas.flatMap(({ routes = [] }) => routes);
     await core.stores.close();
     return allRoutes({

@@ -11,10 +11,10 @@ import { listOf } from '../../../domain/core/list-schema.ts';
 import { isStorableText } from '../../../domain/core/text.ts';
 import type { JsonValue } from '../../../domain/entities/fields.ts';
 import { jsonProblem } from '../../../domain/entities/values.ts';
+import type { Plan } from '../../../domain/tenancy/tenant.ts';
 import { type BulkPreviewDoc, bulkPreviewOf, bulkSessionsOf } from '../../../projections/bulk/bulk.ts';
 import { CSV_TYPE, csvRows } from '../../http/csv.ts';
 import { pageInParts } from '../../http/page-parts.ts';
-import type { TakePreviewRows } from '../../http/preview-limit.ts';
 import type { Route } from '../../http/route.ts';
 import { idParams, text } from '../../http/schemas.ts';
 import { creation, download, listReply, one, pagedList, textAnswer } from '../replies.ts';
@@ -26,7 +26,8 @@ interface Deps {
   readonly bulk: BulkSessions;
   readonly readModels: ReadModels;
   readonly schemas: Schemas;
-  readonly takePreviewRows: TakePreviewRows;
+  /** Counts the rows of a preview before they are frozen. @throws {DomainError} `rate_limited` */
+  readonly takePreviewRows: (tenantId: string, plan: Plan, rows: number) => void;
 }
 
 const BASE = '/api/v1/tenant/bulk-ops';

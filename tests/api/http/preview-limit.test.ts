@@ -1,11 +1,20 @@
 import { expect } from 'chai';
-import { previewLimit } from '../../../api/http/preview-limit.ts';
+import { createRateLimits, refuse } from '../../../api/http/rate-limits.ts';
+import type { Clock } from '../../../application/ports/clock.ts';
 import { DomainError } from '../../../domain/core/errors.ts';
 import { PREVIEW_ROW_BYTES, QUOTAS } from '../../../domain/tenancy/quotas.ts';
+import type { Plan } from '../../../domain/tenancy/tenant.ts';
 
 /** Rows of the largest preview. */
 const ROWS = 100_000;
 const HOUR_MS = 3_600_000;
+
+const previewLimit = (clock: Clock) => {
+  // Limits of requests are off; those of previews stay.
+  const limits = createRateLimits({ requestsPerMinute: 0, loginsPerMinute: 0 }, clock);
+  return (tenantId: string, plan: Plan, rows: number): void =>
+    refuse(limits.previewOf(tenantId, plan, rows), 'preview_rows');
+};
 
 describe('The limit of the rows of previews', () => {
   const refused = (work: () => void): DomainError | undefined => {

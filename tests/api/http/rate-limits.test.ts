@@ -38,7 +38,8 @@ describe('Token buckets', () => {
     const listeners: ((bucket: string, caller: string, tokens: number) => void)[] = [];
     const process = (nth: number) => {
       const shared = {
-        took: (bucket: string, caller: string) => listeners[1 - nth]?.(bucket, caller, 1),
+        took: (bucket: string, caller: string, tokens: number) =>
+          listeners[1 - nth]?.(bucket, caller, tokens),
         onTaken: (listener: (bucket: string, caller: string, tokens: number) => void) => {
           listeners[nth] = listener;
         },
@@ -53,6 +54,8 @@ describe('Token buckets', () => {
     expect(passed((limits) => limits.loginFrom('192.0.2.1'))).to.equal(6);
     expect(passed((limits) => limits.request('acme/ann'))).to.equal(10);
     expect(passed((limits) => limits.ofTenant('acme', 'free'))).to.equal(100);
+    // 256 MiB of 256 bytes for each row.
+    expect(passed((limits) => limits.previewOf('acme', 'free', 100_000))).to.equal(10);
   });
 
   it('never hold less than 0 tokens, however many requests another process admitted', () => {
