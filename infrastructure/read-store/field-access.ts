@@ -125,7 +125,8 @@ function intersection(a: RangeAccess, b: RangeAccess): RangeAccess | undefined {
     return undefined;
   // Two parts that bound the same side are not merged; the store checks the documents that one of them selects.
   if ((one.low && other.low) || (one.high && other.high)) return undefined;
-  return { ...a, spans: [{ low: one.low ?? other.low, high: one.high ?? other.high }] };
+  const spans = [{ low: one.low ?? other.low, high: one.high ?? other.high }];
+  return { ...a, spans, isExact: a.isExact && b.isExact };
 }
 
 /**

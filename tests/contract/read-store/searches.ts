@@ -197,6 +197,19 @@ export function searchesOf({ store, harness }: Context, title: string, spec: Col
       expect(await store().count(generation, { ...base, filter })).to.equal(lengths.length);
     });
 
+    it('compare with a bound longer than an index entry, whichever bound comes first', async () => {
+      const { generation } = await filled([
+        ...[117, 118, 119, 120].map((length) => record(`r${length}`, { title: 'a'.repeat(length) })),
+        record('above', { title: 'ab' }),
+      ]);
+      const bounds = [`title >= "${'a'.repeat(130)}"`, 'title < "b"'];
+      for (const text of [bounds.join(' && '), bounds.toReversed().join(' && ')]) {
+        const query = { ...base, filter: parseFilter(text, FIELDS) };
+        expect(await pageOf(generation, { ...query, limit: 9 })).to.deep.equal({ ids: ['above'] });
+        expect(await store().count(generation, query)).to.equal(1);
+      }
+    });
+
     it('continue a page at a cursor that another filter gave', async () => {
       const { generation } = await filled([1, 2, 3, 4, 5].map((n) => record(`r${n}`, { n })));
       const idsAfter = async (
