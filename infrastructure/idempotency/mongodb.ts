@@ -49,10 +49,12 @@ function idempotencyStore(db: Db, close: () => Promise<void>): IdempotencyStore 
       const _id = idOf(scope, key);
       const { fingerprint, nonce } = use;
       const row = { _id, fingerprint, nonce, expires_at: new Date(expiresAt) };
-      if (await call(() => insertOnce(begun, row))) return { first: true, use };
-      const found = await call(() => begun.findOne({ _id }));
-      if (found === null) return { first: true, use };
-      return { first: false, use: useIn(found) };
+      for (;;) {
+        if (await call(() => insertOnce(begun, row))) return { first: true, use };
+        const found = await call(() => begun.findOne({ _id }));
+        // Without a row, another caller has released the key meanwhile, and it can be begun.
+        if (found !== null) return { first: false, use: useIn(found) };
+      }
     },
     release: async (scope, key, nonce) => {
       // Removes the beginning; an answer is in the other collection and stays.

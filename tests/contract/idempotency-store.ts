@@ -101,6 +101,29 @@ export function idempotencyStoreContract(name: string, start: () => Promise<Idem
       expect((await store.get('acme/ann', key))?.status).to.equal(200);
     });
 
+    it('has one first attempt at a time while keys are released and begun again', async () => {
+      const key = randomUUID();
+      const other = await harness.open();
+      let [holders, most, begun] = [0, 0, 0];
+      const attempts = async (nth: number): Promise<void> => {
+        const own = nth % 2 ? store : other;
+        for (let round = 0; round < 60; round += 1) {
+          const { first, use: taken } = await own.begin('acme/ann', key, use(), later);
+          if (!first) continue;
+          holders += 1;
+          begun += 1;
+          most = Math.max(most, holders);
+          await own.get('acme/ann', key);
+          holders -= 1;
+          await own.release('acme/ann', key, taken.nonce);
+        }
+      };
+      await Promise.all(Array.from({ length: 8 }, (_, nth) => attempts(nth)));
+      expect(most).to.equal(1);
+      expect(begun).to.be.greaterThan(1);
+      await other.close();
+    });
+
     it('separates scopes and keys', async () => {
       const key = randomUUID();
       await store.begin('acme/ann', key, use(), later);
