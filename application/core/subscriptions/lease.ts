@@ -64,6 +64,7 @@ export const whileRenewed = async (
   signal.addEventListener('abort', stop);
   // `signal` may have aborted while the lease was taken.
   if (signal.aborted) stop();
+  let latest = lease;
   const renewing = (async () => {
     let renewedAt = monotonic();
     while (!held.signal.aborted) {
@@ -72,7 +73,9 @@ export const whileRenewed = async (
       const askedAt = monotonic();
       try {
         const renewed = await store.acquireLease(lease.name, owner, ttlMs);
+        // With a new fence the lease was lost in between: the work ends, and the new lease is released.
         if (renewed?.fence !== lease.fence) held.abort();
+        latest = renewed ?? lease;
         renewedAt = askedAt;
       } catch {
         // Tolerates failed renewals for half the lifetime: a store failure hits all leases and would end all work.
@@ -86,6 +89,6 @@ export const whileRenewed = async (
     held.abort();
     signal.removeEventListener('abort', stop);
     await renewing;
-    await store.releaseLease(lease).catch(() => undefined);
+    await store.releaseLease(latest).catch(() => undefined);
   }
 };

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { pause } from '../../../../application/core/runtime/timers.ts';
-import { holdLease } from '../../../../application/core/subscriptions/lease.ts';
+import { holdLease, whileRenewed } from '../../../../application/core/subscriptions/lease.ts';
 import type { Lease } from '../../../../application/ports/read-leases.ts';
 import type { ReadStore } from '../../../../application/ports/read-store.ts';
 import { openSqliteReadStore } from '../../../../infrastructure/read-store/sqlite/store.ts';
@@ -99,6 +99,17 @@ describe('a lease holder', () => {
     await untilPasses(() => expect(first.now.running).to.equal(0));
     await untilPasses(() => expect(second.now.running).to.equal(1));
     expect(second.fences[0]).to.be.greaterThan(first.fences[0] ?? 0);
+  });
+
+  it('releases the lease that its renewal took again after it was lost', async () => {
+    const lease = await store.acquireLease('once', 'first', 90);
+    if (lease === undefined) throw new Error('the lease is not free');
+    const options = { store, logger: testLogger(), owner: 'first', ttlMs: 90 };
+    await whileRenewed(lease, options, new AbortController().signal, async (_lease, signal) => {
+      await store.releaseLease(lease);
+      while (!signal.aborted) await pause(1000, signal);
+    });
+    expect(await store.acquireLease('once', 'second', 90)).to.deep.include({ owner: 'second' });
   });
 
   it('restarts failed work after a pause and logs it', async () => {
