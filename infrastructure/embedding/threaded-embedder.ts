@@ -83,9 +83,10 @@ class ThreadedEmbedder implements Embedder {
     await this.#thread?.worker.terminate();
   }
 
+  /** Resolves when the model is loaded. @throws at once when there will be no model, so that no job is queued */
   #start(): Promise<void> {
-    if (this.#closed) return Promise.reject(new StoreUnavailable('The embedder is closed.'));
-    if (this.#missing !== undefined) return Promise.reject(new EmbedderUnavailable(this.#missing));
+    if (this.#closed) throw new StoreUnavailable('The embedder is closed.');
+    if (this.#missing !== undefined) throw new EmbedderUnavailable(this.#missing);
     this.#thread ??= this.#newThread();
     return this.#thread.loaded;
   }
