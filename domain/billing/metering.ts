@@ -1,4 +1,5 @@
 import type { z } from 'zod';
+import { AssistantQuestionAsked } from '../assistant/question.ts';
 import { JobOverridden, JobStarted, JobTransitioned, RecordCreated } from '../entities/record.ts';
 import { FormSubmitted } from '../forms/submission.ts';
 import { MessageSent } from '../messaging/conversation.ts';
@@ -41,7 +42,7 @@ const COUNTED: ReadonlyMap<string, Counted> = new Map<string, Counted>([
   [FormSubmitted.type, each('forms_submitted')],
   [MessageSent.type, each('messages_sent')],
   [DeliverySucceeded.type, { meters: DELIVERED, of: delivered }],
-  ['AssistantQuestionAsked', each('assistant_questions')],
+  [AssistantQuestionAsked.type, each('assistant_questions')],
 ]);
 
 /** Types of the events that a meter counts. */

@@ -68,7 +68,7 @@ export const httpUpstream = ({
       if (answer.status === 404) return { kind: 'absent' };
       const reference = answer.status === 200 ? referenceIn(answer) : undefined;
       return reference === undefined
-        ? { kind: 'unknown', message: `Look-up: ${plain(said(answer))}` }
+        ? { kind: 'unknown', message: plain(`Look-up: ${said(answer)}`) }
         : { kind: 'found', reference };
     },
   };
