@@ -14,7 +14,7 @@ import {
   WebhookDeliveries,
 } from '../../application/webhooks/webhook-deliveries.ts';
 import { webhookFanOut } from '../../application/webhooks/webhook-fan-out.ts';
-import { Webhooks, webhookSecretEraser } from '../../application/webhooks/webhooks.ts';
+import { Webhooks } from '../../application/webhooks/webhooks.ts';
 import { newWebhookSecret } from '../../infrastructure/webhook-secret.ts';
 import {
   deadLettersOf,
@@ -72,12 +72,7 @@ export const composeWebhooks = (core: Core) => {
   return {
     webhooks,
     routes: [...webhookRoutes(deps), ...webhookDeliveryRoutes(deps)],
-    subscribers: [
-      webhookFanOut(core),
-      deadLetterCounter(core),
-      deadLetterReplayer(deps),
-      webhookSecretEraser(core),
-    ],
+    subscribers: [webhookFanOut(core), deadLetterCounter(core), deadLetterReplayer(deps)],
     background: (lease, signal) => runWebhooks(core, lease, signal),
   } satisfies Area & Record<string, unknown>;
 };

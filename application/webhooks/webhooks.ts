@@ -14,7 +14,6 @@ import {
   subscriptionOf,
   subscriptionsStream,
   WebhookCreated,
-  WebhookDeleted,
   WebhookSecretRotated,
 } from '../../domain/webhooks/subscription.ts';
 import type { Decide, Written } from '../core/commands/command.ts';
@@ -23,7 +22,6 @@ import type { Streams } from '../core/commands/streams.ts';
 import { dataOf } from '../core/events/event-codec.ts';
 import { webhookKeyId } from '../core/privacy/key-ids.ts';
 import type { KeyRing } from '../core/privacy/key-ring.ts';
-import type { Subscriber } from '../core/subscriptions/subscriber.ts';
 import { WithDeps } from '../core/with-deps.ts';
 import type { Position } from '../ports/event-store.ts';
 import type { OutboundHttp } from '../ports/outbound-http.ts';
@@ -127,13 +125,3 @@ export class Webhooks extends WithDeps<{
     return secret;
   }
 }
-
-/** Destroys the secrets of deleted subscriptions, in case the request crashed before it destroyed them. */
-export const webhookSecretEraser = (deps: { readonly keys: KeyRing }): Subscriber => ({
-  name: 'webhook-secret-eraser',
-  types: [WebhookDeleted.type],
-  handle: async (event) => {
-    const deleted = dataOf(WebhookDeleted, event);
-    if (deleted !== undefined) await deps.keys.destroy(webhookKeyId(event.tenantId, deleted.subscription_id));
-  },
-});

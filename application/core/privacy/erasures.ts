@@ -3,17 +3,18 @@ import { PLATFORM } from '../../../domain/core/platform.ts';
 import { UserForgotten } from '../../../domain/identity/user.ts';
 import { MessageDeleted } from '../../../domain/messaging/conversation.ts';
 import { TenantCreated, tenantStream } from '../../../domain/tenancy/tenant.ts';
+import { WebhookDeleted } from '../../../domain/webhooks/subscription.ts';
 import type { EventStore, StoredEvent } from '../../ports/event-store.ts';
 import type { KeyStore } from '../../ports/key-store.ts';
 import type { Logger } from '../../ports/logger.ts';
 import { dataOf, type EventCodec, type LoggedEvent } from '../events/event-codec.ts';
 import { streamName } from '../events/stream-name.ts';
 import { WithDeps } from '../with-deps.ts';
-import { firstAdminKeyId, personKeyId, textKeyOf } from './key-ids.ts';
+import { firstAdminKeyId, personKeyId, textKeyOf, webhookKeyId } from './key-ids.ts';
 import type { KeyRing } from './key-ring.ts';
 
-/** Event types that erase texts of messages or people. */
-export const ERASING: readonly string[] = [MessageDeleted.type, UserForgotten.type];
+/** Event types that erase texts of messages or people, or secrets of webhooks. */
+export const ERASING: readonly string[] = [MessageDeleted.type, UserForgotten.type, WebhookDeleted.type];
 
 const PAGE = 500;
 const AT_ONCE = 32;
@@ -137,12 +138,14 @@ export class Erasures extends WithDeps<{
   }
 }
 
-/** Id of the key of the text or person that an event erases; undefined for other events. */
+/** Id of the key of the text, person or secret that an event erases; undefined for other events. */
 export const erasedKeyId = (event: LoggedEvent): string | undefined => {
   const deleted = dataOf(MessageDeleted, event);
   if (deleted !== undefined) return `${event.tenantId}/${textKeyOf(deleted)}`;
   const forgotten = dataOf(UserForgotten, event);
-  return forgotten === undefined ? undefined : personKeyId(event.tenantId, forgotten.user_id);
+  if (forgotten !== undefined) return personKeyId(event.tenantId, forgotten.user_id);
+  const webhook = dataOf(WebhookDeleted, event);
+  return webhook === undefined ? undefined : webhookKeyId(event.tenantId, webhook.subscription_id);
 };
 
 const markIn = (row: Uint8Array): z.output<typeof markSchema> | undefined => {
