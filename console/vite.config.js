@@ -4,7 +4,10 @@ import { defineConfig } from 'vite';
 /** `npm run console:dev` serves the sources with the API of a server on this address. */
 const api = process.env.API ?? 'http://127.0.0.1:3000';
 const proxied = Object.fromEntries(
-  ['/api', '/auth', '/super'].map((path) => [path, { target: api, ws: true }]),
+  ['/api', '/auth', '/super', '/public', '/metrics', '/docs'].map((path) => [
+    path,
+    { target: api, ws: true },
+  ]),
 );
 
 /** Chunks that every visit runs: `app` at the start, `signed-in` after the sign-in. */

@@ -121,7 +121,7 @@ const compareAll = async (
       differences += compared.differences.length;
       say(
         compared.position === undefined && compared.differences.length === 0
-          ? `${projection.name}: this version has not been built yet.`
+          ? `${projection.name}: nothing has been folded yet.`
           : `${projection.name}: ${compared.documents} documents up to ${compared.position ?? 'nowhere'}.`,
       );
     }

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { operatorRoute, type Route, route } from './route.ts';
 
 /**
- * `starting`: the first run is not complete. `catching_up`: healthy, but behind the log. `missing`: no process folds
+ * `starting`: the start is not complete. `catching_up`: healthy, but behind the log. `missing`: no process folds
  * read models. `failed`: a store does not answer.
  */
 const CHECKS = ['ok', 'starting', 'catching_up', 'missing', 'failed'] as const;
@@ -89,7 +89,7 @@ const statusOf = (checks: readonly Check[]): Status => {
 
 const MESSAGES: Readonly<Record<Status, string>> = {
   ready: 'Not ready to serve yet.',
-  starting: 'Not ready to serve yet: the first run is not complete.',
+  starting: 'Not ready to serve yet: the start is not complete.',
   catching_up: 'Not ready to serve yet: the read models are catching up with the log.',
   no_worker: 'Not ready to serve yet: no worker updates the read models. Start one with ROLE=worker.',
   unavailable: 'Not ready to serve: a store is unavailable.',

@@ -72,7 +72,7 @@ export const createMetrics = (
   );
   const cut = make.counter(
     'http_connections_cut_total',
-    'Connections closed because their readers left answers unread, by limit.',
+    'Connections closed because their clients left answers unread or pipelined too many requests, by limit.',
     'limit',
   );
   if (options.build !== undefined) {

@@ -99,7 +99,10 @@ export const docsRoutes = (routes: readonly Route[]): readonly Route[] => {
   };
   /** The bytes of the document, which the first request builds. */
   const document = async (): Promise<Buffer> => {
-    making ??= made();
+    making ??= made().catch((error: unknown) => {
+      making = undefined;
+      throw error;
+    });
     const bytes = await making;
     // Otherwise all requests that waited for the document would be answered in one tick.
     await timeSlices.of(sliceOwnerOf(undefined), 'openApiDocument').next();

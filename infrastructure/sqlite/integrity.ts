@@ -1,4 +1,5 @@
 import { DatabaseSync } from 'node:sqlite';
+import { BLOCK } from '../event-store/sqlite/blocks.ts';
 
 const MOST = 20;
 
@@ -26,10 +27,10 @@ export const integrityFaults = (path: string, quick: boolean): string[] =>
 const MISSING_BLOCKS = `
   SELECT 'type ' || name AS what FROM types WHERE id IN (
     SELECT type_id FROM (
-      SELECT DISTINCT type_id, position / 1024 AS block FROM events EXCEPT SELECT type_id, block FROM type_blocks))
+      SELECT DISTINCT type_id, position / ${BLOCK} AS block FROM events EXCEPT SELECT type_id, block FROM type_blocks))
   UNION ALL
   SELECT 'owner ' || owner FROM (
-    SELECT DISTINCT substr(name, 1, instr(name, '.') - 1) AS owner, position / 1024 AS block
+    SELECT DISTINCT substr(name, 1, instr(name, '.') - 1) AS owner, position / ${BLOCK} AS block
     FROM events JOIN streams ON streams.id = stream_id WHERE instr(name, '.') > 0
     EXCEPT SELECT owner, block FROM owner_blocks)
   UNION ALL

@@ -28,11 +28,10 @@ const EVERY_MS = 1000;
 const LONGEST_MS = 15_000;
 
 const endOfLog = async (client: Client, signal: AbortSignal): Promise<string | undefined> => {
-  const lines = await client.get('/api/v1/tenant/audit/event-log', {
-    params: { query: { limit: 50 } },
-    signal,
-  });
-  return lines.find(({ position }) => position !== undefined)?.position;
+  // A page of the activity log may be empty although older ones are not.
+  const lines = client.items('/api/v1/tenant/audit/event-log', { params: { query: { limit: 1 } }, signal });
+  for await (const { position } of lines) return position;
+  return undefined;
 };
 
 const pause = (ms: number, signal: AbortSignal): Promise<void> =>

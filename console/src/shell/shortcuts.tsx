@@ -31,7 +31,7 @@ export const Shortcuts = ({ groups }: { groups: readonly NavGroup[] }) => {
       } else if (event.key === 'g') begun = event.timeStamp;
       else if (event.key === '?') setOpen(true);
       else if (event.key === '/') {
-        const search = document.querySelector<HTMLElement>('main input[type=search]');
+        const search = document.querySelector<HTMLElement>('main search :is(input, select)');
         if (search === null) return;
         event.preventDefault();
         search.focus();

@@ -3,7 +3,7 @@ import type { Selection } from '../../../application/ports/event-filter.ts';
 import type { TypeNames } from './names.ts';
 
 /** Positions `n * BLOCK` to `n * BLOCK + BLOCK - 1` are block n. */
-const BLOCK = 1024;
+export const BLOCK = 1024;
 /** Positions that a filtered step scans; more in an imported log, whose positions have gaps. */
 export const WINDOW = 4 * BLOCK;
 const OWNER_END = '.';

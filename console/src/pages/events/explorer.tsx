@@ -136,11 +136,18 @@ const Live = () => {
   const recent = useRead(
     ['audit-recent'],
     async (client, signal) => {
-      const lines = await client.get('/api/v1/tenant/audit/event-log', {
+      let after: string | undefined;
+      let count = 0;
+      // A page of the activity log may be empty although older ones are not.
+      const lines = client.items('/api/v1/tenant/audit/event-log', {
         params: { query: { limit: RECENT } },
         signal,
       });
-      const after = lines.at(-1)?.position;
+      for await (const { position } of lines) {
+        after = position;
+        count += 1;
+        if (count === RECENT) break;
+      }
       if (after === undefined) return { events: [], place: undefined };
       const events = await client.get('/api/v1/tenant/audit/events', {
         params: { query: { after, limit: 200 } },
