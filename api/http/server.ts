@@ -4,9 +4,10 @@ import type { Ids } from '../../application/ports/clock.ts';
 import { type ErrorCode, invalid } from '../../domain/core/errors.ts';
 import { errorText } from './errors.ts';
 import { headerValues } from './header-values.ts';
+import { lastAnswer } from './last-answer.ts';
 
 // An import of `node:http` would also load Node's `fetch` and `WebSocket`, which the server does not use (decision 44).
-const { createServer, STATUS_CODES } = process.getBuiltinModule('node:http');
+const { createServer } = process.getBuiltinModule('node:http');
 
 /** Status, code and message of a request that Node's parser refuses. */
 const refusal = (code: string | undefined): readonly [number, ErrorCode, string] => {
@@ -28,16 +29,12 @@ const refuseRaw = (error: NodeJS.ErrnoException, socket: Duplex, requestId: stri
     return;
   }
   const [status, code, message] = refusal(error.code);
-  const body = errorText({ error: code, message }, requestId);
-  socket.end(
-    `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n` +
-      'Content-Type: application/json; charset=utf-8\r\n' +
-      `Content-Length: ${Buffer.byteLength(body)}\r\n` +
-      `X-Request-Id: ${requestId}\r\n` +
-      'Cache-Control: no-store\r\n' +
-      'X-Content-Type-Options: nosniff\r\n' +
-      `Connection: close\r\n\r\n${body}`,
-  );
+  const headers = {
+    'X-Request-Id': requestId,
+    'Cache-Control': 'no-store',
+    'X-Content-Type-Options': 'nosniff',
+  };
+  lastAnswer(socket, status, headers, errorText({ error: code, message }, requestId));
 };
 
 /**

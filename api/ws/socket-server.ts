@@ -34,7 +34,7 @@ import { LiveQueues } from './live-queues.ts';
 import { CLOSE, Peer } from './peer.ts';
 import { Peers, type SocketLimits } from './peers.ts';
 import { Replays } from './replays.ts';
-import { refuse, tokenOf } from './upgrade.ts';
+import { refuseUpgrade, tokenOf } from './upgrade.ts';
 import { WITHDRAWALS, withdrawnFrom } from './withdrawals.ts';
 
 export interface SocketServerDeps {
@@ -108,7 +108,7 @@ export class SocketServer {
     // The library would answer these refusals with HTML.
     this.#server.on('wsClientError', (error, socket) => {
       const issue = { path: 'Sec-WebSocket-Key', code: 'invalid_format', message: error.message };
-      refuse(socket, errorAnswer(invalid([issue])), deps.ids.next());
+      refuseUpgrade(socket, errorAnswer(invalid([issue])), deps.ids.next());
     });
     const { envelopes, events, codec, onPosition, metrics, logger } = deps;
     const elapsed = deps.monotonic ?? monotonic;
@@ -159,7 +159,7 @@ export class SocketServer {
       .catch((error: unknown) => {
         const answer = errorAnswer(error);
         this.#deps.metrics.refused(answer);
-        refuse(socket, answer, requestId);
+        refuseUpgrade(socket, answer, requestId);
       });
   };
 

@@ -3,9 +3,7 @@ import type { Duplex } from 'node:stream';
 import { DomainError } from '../../domain/core/errors.ts';
 import { bearerToken } from '../http/authorization.ts';
 import { type ErrorAnswer, errorText } from '../http/errors.ts';
-
-// Not imported, for the reason in `http/server.ts`.
-const { STATUS_CODES } = process.getBuiltinModule('node:http');
+import { lastAnswer } from '../http/last-answer.ts';
 
 /**
  * The token of `?token=` or `Authorization`; without these, of the subprotocol pair `bearer, <jwt>`. Refuses a repeated
@@ -27,13 +25,10 @@ export const tokenOf = (request: IncomingMessage, url: URL): string | undefined 
 };
 
 /** Answers an upgrade like any refused request. */
-export const refuse = (socket: Duplex, { status, headers, body }: ErrorAnswer, requestId: string): void => {
-  const text = errorText(body, requestId);
-  const own = Object.entries({ ...headers, 'X-Request-Id': requestId });
-  socket.end(
-    `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}\r\n` +
-      'Content-Type: application/json; charset=utf-8\r\n' +
-      own.map(([name, value]) => `${name}: ${value}\r\n`).join('') +
-      `Content-Length: ${Buffer.byteLength(text)}\r\nConnection: close\r\n\r\n${text}`,
-  );
+export const refuseUpgrade = (
+  socket: Duplex,
+  { status, headers, body }: ErrorAnswer,
+  requestId: string,
+): void => {
+  lastAnswer(socket, status, { ...headers, 'X-Request-Id': requestId }, errorText(body, requestId));
 };

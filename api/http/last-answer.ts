@@ -1,0 +1,27 @@
+import type { Duplex } from 'node:stream';
+import { clearTimeout, setTimeout } from '../../application/core/runtime/timers.ts';
+
+// Not imported, for the reason in `server.ts`.
+const { STATUS_CODES } = process.getBuiltinModule('node:http');
+
+/** Time (ms) for the client to read the answer and to close its side; then the connection is destroyed. */
+const LINGER_MS = 5000;
+
+/** Ends a connection that Node's HTTP server has handed over with one answer of JSON. */
+export const lastAnswer = (
+  socket: Duplex,
+  status: number,
+  headers: Readonly<Record<string, string>>,
+  body: string,
+): void => {
+  const own = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
+  socket.end(
+    `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}\r\n` +
+      'Content-Type: application/json; charset=utf-8\r\n' +
+      own.join('') +
+      `Content-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
+  );
+  const timer = setTimeout(() => socket.destroy(), LINGER_MS);
+  timer.unref();
+  socket.once('close', () => clearTimeout(timer));
+};
