@@ -1,4 +1,5 @@
 import { dataOf, type EventCodec } from '../../application/core/events/event-codec.ts';
+import { logPages } from '../../application/core/events/log-pages.ts';
 import { tenantPrefix } from '../../application/core/events/stream-name.ts';
 import type { ReadModels } from '../../application/core/projections/read-models.ts';
 import { runBlobSweeps } from '../../application/files/blob-sweep.ts';
@@ -68,14 +69,11 @@ const inLog = async (
     types: [FileUploaded.type],
   };
   const found: string[] = [];
-  for (let from: Position | undefined; ; ) {
-    const page = await stores.events.readAll({ from, filter, limit: PAGE });
+  for await (const page of logPages(stores.events, { filter, until, limit: PAGE })) {
     for (const stored of page) {
-      if (stored.position > until) return found;
       const file = dataOf(FileUploaded, codec.decode(stored));
       if (file?.record_id === recordId) found.push(file.file_id);
     }
-    from = page.at(-1)?.position;
-    if (from === undefined || page.length < PAGE) return found;
   }
+  return found;
 };

@@ -1,6 +1,7 @@
 import type { Cascade } from '../../domain/bulk/session-events.ts';
 import { RecordDeleted, RecordUpdated, recordStream } from '../../domain/entities/record.ts';
 import { dataOf, type EventCodec } from '../core/events/event-codec.ts';
+import { logPages } from '../core/events/log-pages.ts';
 import { tenantPrefix } from '../core/events/stream-name.ts';
 import type { EventStore } from '../ports/event-store.ts';
 import type { CommitRun } from './row.ts';
@@ -41,8 +42,7 @@ export const countCascade = async (
   const deleted = new Map<string, string>();
   /** Records in which any deletion cleared a reference; `by` is the deleted record to which the reference pointed. */
   const clears: { readonly id: string; readonly name: string; readonly by: string }[] = [];
-  for (let from = since; ; ) {
-    const page = await deps.events.readAll({ from, filter, limit: PAGE });
+  for await (const page of logPages(deps.events, { from: since, filter, limit: PAGE })) {
     for (const stored of page) {
       const event = deps.codec.decodeOnce(stored);
       const gone = dataOf(RecordDeleted, event);
@@ -55,9 +55,6 @@ export const countCascade = async (
         clears.push({ id, name, by });
       }
     }
-    const last = page.at(-1);
-    if (last === undefined || page.length < PAGE) break;
-    from = last.position;
   }
   const cleared = new Map(clears.filter(({ by }) => deleted.has(by)).map(({ id, name }) => [id, name]));
   return cascadeOf(deleted, cleared, new Set(rows));

@@ -1,4 +1,5 @@
 import type { EventCodec } from '../core/events/event-codec.ts';
+import { logPages } from '../core/events/log-pages.ts';
 import { ERASING } from '../core/privacy/erasures.ts';
 import type { HeadStore } from '../ports/audit-heads.ts';
 import { type EventStore, type Position, StoreUnavailable } from '../ports/event-store.ts';
@@ -29,21 +30,18 @@ export const checkLog = async (
   const { events, codec, keys, heads, reads, isNext } = deps;
   const log = new LogCheck({ codec, isNext });
   const end = await events.end();
-  let from: Position | undefined;
-  while (end !== undefined) {
-    try {
-      const page = await events.readAll({ from, limit: PAGE });
-      const wanted = page.filter(({ position }) => position <= end);
-      for (const event of wanted) for (const finding of log.take(event)) report(finding);
-      for (const finding of (await keys?.take(wanted)) ?? []) report(finding);
-      from = wanted.at(-1)?.position;
-      if (wanted.length < PAGE) break;
-    } catch (error) {
-      if (!(error instanceof StoreUnavailable)) throw error;
-      const what = `the log after ${from ?? 'its beginning'}`;
-      report({ kind: 'unreadable_log', what, message: error.message });
-      return log;
+  let last: Position | undefined;
+  try {
+    for await (const page of end === undefined ? [] : logPages(events, { until: end, limit: PAGE })) {
+      for (const event of page) for (const finding of log.take(event)) report(finding);
+      for (const finding of (await keys?.take(page)) ?? []) report(finding);
+      last = page.at(-1)?.position;
     }
+  } catch (error) {
+    if (!(error instanceof StoreUnavailable)) throw error;
+    const what = `the log after ${last ?? 'its beginning'}`;
+    report({ kind: 'unreadable_log', what, message: error.message });
+    return log;
   }
   if (keys !== undefined) {
     await noteErasuresAfter(end, events, keys);
@@ -60,11 +58,10 @@ const noteErasuresAfter = async (
   events: EventStore,
   keys: KeyCheck,
 ): Promise<void> => {
-  for (let from = end; keys.misses; ) {
-    const page = await events.readAll({ from, filter: { types: ERASING }, limit: PAGE });
+  if (!keys.misses) return;
+  for await (const page of logPages(events, { from: end, filter: { types: ERASING }, limit: PAGE })) {
     for (const event of page) await keys.noteErased(event);
-    if (page.length < PAGE) return;
-    from = page.at(-1)?.position;
+    if (!keys.misses) return;
   }
 };
 

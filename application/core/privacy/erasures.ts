@@ -8,6 +8,7 @@ import type { EventStore, StoredEvent } from '../../ports/event-store.ts';
 import type { KeyStore } from '../../ports/key-store.ts';
 import type { Logger } from '../../ports/logger.ts';
 import { dataOf, type EventCodec, type LoggedEvent } from '../events/event-codec.ts';
+import { logPages } from '../events/log-pages.ts';
 import { streamName } from '../events/stream-name.ts';
 import { WithDeps } from '../with-deps.ts';
 import { firstAdminKeyId, personKeyId, textKeyOf, webhookKeyId } from './key-ids.ts';
@@ -59,13 +60,10 @@ export class Erasures extends WithDeps<{
     const last = await this.deps.events.readAll({ direction: 'backward', limit: 2 });
     const [newest, before] = last;
     if (newest === undefined) return 0;
-    let from = await this.#applied();
+    const from = await this.#applied();
     let destroyed = 0;
-    for (;;) {
-      const page = await this.deps.events.readAll({ from, filter: { types: ERASING }, limit: PAGE });
+    for await (const page of logPages(this.deps.events, { from, filter: { types: ERASING }, limit: PAGE })) {
       destroyed += await this.#applyAll(page);
-      from = page.at(-1)?.position;
-      if (page.length < PAGE || from === undefined) break;
     }
     await this.#mark({ after: before?.position ?? '', next: newest.id });
     return destroyed;

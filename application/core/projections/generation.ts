@@ -8,6 +8,7 @@ import type { Lease } from '../../ports/read-leases.ts';
 import { type GenerationId, leaseNameOf, type ParkedTenant, type ReadStore } from '../../ports/read-store.ts';
 import type { Span } from '../../ports/tracing.ts';
 import type { EventCodec } from '../events/event-codec.ts';
+import { logPages } from '../events/log-pages.ts';
 import { occurredAt, traceparentOf } from '../events/occurred-at.ts';
 import { ownerOf, parseStreamName, tenantPrefix } from '../events/stream-name.ts';
 import { BoundedCache, CacheBudget } from '../memory/bounded-cache.ts';
@@ -163,12 +164,10 @@ export class Generation extends WithDeps<GenerationDeps> {
     if (parked === undefined) return;
     const filter = { streamPrefix: tenantPrefix(tenantId), types: this.projection.types };
     const before = await this.deps.events.readAll({ from: parked.position, direction: 'backward', limit: 1 });
-    let from = before[0]?.position;
-    for (;;) {
-      const page = await this.deps.events.readAll({ from, filter, limit: 500 });
-      const events = page.filter(
-        (event) => this.checkpoint !== undefined && event.position <= this.checkpoint,
-      );
+    const from = before[0]?.position;
+    const until = this.checkpoint;
+    const pages = until === undefined ? [] : logPages(this.deps.events, { from, filter, until, limit: 500 });
+    for await (const events of pages) {
       const { batch, poison } = await this.#fold(events, tenantId);
       await this.deps.store.commit({
         generation: this.generation,
@@ -180,8 +179,6 @@ export class Generation extends WithDeps<GenerationDeps> {
         await this.#park(poison.event, poison.error, parked.attempts + 1);
         return;
       }
-      from = events.at(-1)?.position;
-      if (events.length < 500) break;
     }
     await this.deps.store.unpark(this.generation, this.#fence, tenantId);
     this.#parked.delete(tenantId);
