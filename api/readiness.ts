@@ -46,7 +46,11 @@ export const readinessOf = (deps: ReadinessDeps): Readiness => {
       checkedReadModels(),
     ]);
     const checks: Record<string, Check> = {
-      ...{ event_store, read_store, key_store, blob_store, read_models },
+      event_store,
+      read_store,
+      key_store,
+      blob_store,
+      read_models,
       first_run: hasStarted() ? 'ok' : 'starting',
       ...(workerWatch === undefined ? {} : { workers: workerWatch.areWorkersMissing ? 'missing' : 'ok' }),
     };

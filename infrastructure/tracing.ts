@@ -75,7 +75,9 @@ export const openTracing = async (
       traceId === undefined || spanId === undefined
         ? api.ROOT_CONTEXT
         : api.trace.setSpanContext(api.ROOT_CONTEXT, {
-            ...{ traceId, spanId, isRemote: true },
+            traceId,
+            spanId,
+            isRemote: true,
             traceFlags: Number.parseInt(flags, 16) & 1,
           });
     const span = tracer.startSpan(name, { kind: kinds[kind], attributes: { ...attributes } }, context);

@@ -45,7 +45,8 @@ export const composeBulk = (
   const { logger, readModels, stores } = core;
   const deps = { ...core, schemas, records, deletions, writers, jobs, referrers: referrersIn(core) };
   const runner = new BulkRunner({
-    ...{ ...deps, ...RUNNER },
+    ...deps,
+    ...RUNNER,
     outOfReachMs: core.config.BULK_GIVE_UP_SECONDS * 1000,
     leases: stores.reads,
     foreground: readModels,

@@ -104,7 +104,9 @@ export class DeliveryAttempts extends WithDeps<{
     const calledAt = clock.now();
     const began = monotonic();
     const span = continueSpan('webhook', 'client', first.traceparent, {
-      ...{ 'event.name': state.event, 'delivery.attempt': attempt, 'tenant.id': tenantId },
+      'event.name': state.event,
+      'delivery.attempt': attempt,
+      'tenant.id': tenantId,
     });
     const body = bodyOf(events);
     const headers = headersOf({

@@ -65,8 +65,12 @@ export const requestContext = (
   if (idempotency === undefined) {
     return {
       cause: {
-        ...{ actor, impersonatedBy, correlationId: requestId, causationId: requestId },
-        ...{ traceparent, impersonationLog },
+        actor,
+        impersonatedBy,
+        correlationId: requestId,
+        causationId: requestId,
+        traceparent,
+        impersonationLog,
       },
       priorAttempt: undefined,
       newId: () => ids.next(),

@@ -54,7 +54,9 @@ async function readStore(
   const indexFields = complete ? await call(() => fieldIndexOf(db)) : undefined;
   const leases: Leases = complete ? pipelineLeases(db) : claimedLeases(db);
   const generations = mongoGenerations(db, {
-    ...{ ttlIndexes: complete, nestedArrays: complete, indexFields },
+    ttlIndexes: complete,
+    nestedArrays: complete,
+    indexFields,
     ...abilities,
   });
   const deps = { generations, leases, beforeCheckpoint };

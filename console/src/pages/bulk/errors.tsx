@@ -34,7 +34,10 @@ const readErrors = async (client: Client, id: string): Promise<RowError[]> => {
   return rowsOf(text, MOST + 1)
     .slice(1)
     .map(([record_id = '', current_state = '', code = '', message = '']) => ({
-      ...{ record_id, current_state, code, message },
+      record_id,
+      current_state,
+      code,
+      message,
     }));
 };
 

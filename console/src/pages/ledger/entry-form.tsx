@@ -59,11 +59,17 @@ export default function EntryForm() {
           draft={
             found === undefined
               ? {
-                  ...{ id: undefined, date: today(), memo: '', currency: books.data.currency },
+                  id: undefined,
+                  date: today(),
+                  memo: '',
+                  currency: books.data.currency,
                   lines: [emptyLine(0), emptyLine(1)],
                 }
               : {
-                  ...{ id, date: found.date, memo: found.memo, currency: found.currency },
+                  id,
+                  date: found.date,
+                  memo: found.memo,
+                  currency: found.currency,
                   lines: found.lines.map((line) => ({
                     key: line.line_no,
                     account: line.account_code,

@@ -33,7 +33,8 @@ const rowsOf = (metrics: Metrics, metric: string): readonly Row[] =>
     .filter(([name]) => (metric === '' ? !name.endsWith('_bucket') : name.includes(metric)))
     .flatMap(([name, samples]) =>
       samples.map(({ labels, value }) => ({
-        ...{ name, value },
+        name,
+        value,
         labels: Object.entries(labels)
           .map(([key, each]) => `${key}="${each}"`)
           .join(' '),
