@@ -15,7 +15,9 @@ form.addEventListener('submit', async (event) => {
   try {
     const answer = await fetch(location.pathname, { method: 'POST', headers: { 'Content-Type': 'application/json' }, body });
     form.hidden = answer.ok;
-    said.textContent = answer.ok ? 'Your password is set. You can sign in with it now.' : (await answer.json()).message;
+    // A proxy may answer without JSON.
+    const { message = 'The password could not be set. Please try again.' } = await answer.json().catch(() => ({}));
+    said.textContent = answer.ok ? 'Your password is set. You can sign in with it now.' : message;
   } catch {
     said.textContent = 'The server did not answer. Please try again.';
   }
