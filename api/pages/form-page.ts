@@ -103,11 +103,11 @@ ${text}</textarea>`;
 };
 
 const fieldOf = (field: PublicField, form: FormPage, problem: string | undefined): Html => {
-  const { key, label, type, required, demanded } = field;
+  const { key, label, type, required, requiredByForm } = field;
   const [id, hint] = [idOf(field), hintOf(field, form.timeZone)];
   const isTick = type === 'boolean';
   // A checkbox that only the entity requires may stay unticked, which means false.
-  const needed = isTick ? demanded : required;
+  const needed = isTick ? requiredByForm : required;
   const described = [hint === undefined ? '' : `${id}-hint`, problem === undefined ? '' : `${id}-wrong`];
   const common = attributes({
     id,

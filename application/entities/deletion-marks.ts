@@ -1,4 +1,9 @@
-import { type Attempt, isPartOf, keysPointingTo, markForDeletion } from '../../domain/entities/deletion.ts';
+import {
+  type DeletionAttempt,
+  isPartOf,
+  keysPointingTo,
+  markForDeletion,
+} from '../../domain/entities/deletion.ts';
 import type { Values } from '../../domain/entities/fields.ts';
 import { runInGroups } from '../core/concurrency/background-scheduler.ts';
 import type { Cause } from '../core/events/event-codec.ts';
@@ -9,7 +14,7 @@ import type { RecordLinks } from './record-links.ts';
 import type { Schemas } from './schemas.ts';
 
 /** An attempt to delete a record of a tenant, and the cause of its events. */
-export interface CausedAttempt extends Attempt {
+export interface CausedAttempt extends DeletionAttempt {
   readonly tenantId: string;
   readonly cause: Cause;
 }

@@ -1,7 +1,7 @@
 import { DomainError, notFound, tenantSuspended } from '../../domain/core/errors.ts';
 import {
   impersonationStream,
-  impersonationStreamName,
+  impersonationStreamId,
   type LogRequest,
   logRequest,
   startImpersonation,
@@ -85,7 +85,7 @@ export class Impersonation extends WithDeps<{
     const { tenantId, userId, impersonatedBy } = principal;
     const ids = { correlationId: requestId, causationId: requestId };
     await this.deps.streams
-      .of(impersonationStream, tenantId, impersonationStreamName(userId, this.deps.clock.now()))
+      .of(impersonationStream, tenantId, impersonationStreamId(userId, this.deps.clock.now()))
       .execute({ cause: { actor: actorOf(principal), impersonatedBy, ...ids } }, () => logRequest(line));
   }
 

@@ -57,12 +57,12 @@ export class Jobs extends WithDeps<{ streams: Streams; workflows: Workflows; clo
   async transition(
     tenantId: string,
     jobId: string,
-    command: Omit<TransitionCommand, 'seen'>,
+    command: Omit<TransitionCommand, 'seenVersion'>,
     actor: JobActor,
     context: RequestContext,
   ): Promise<Moved> {
-    const seen = await this.#versionNow(tenantId, jobId);
-    const result = await this.tryTransition(tenantId, jobId, { ...command, seen }, actor, context);
+    const seenVersion = await this.#versionNow(tenantId, jobId);
+    const result = await this.tryTransition(tenantId, jobId, { ...command, seenVersion }, actor, context);
     if (result.outcome === 'refused') throw refusalError(result.refusal);
     if (result.outcome === 'not_found') throw notFound();
     return result;
@@ -116,15 +116,15 @@ export class Jobs extends WithDeps<{ streams: Streams; workflows: Workflows; clo
   async override(
     tenantId: string,
     jobId: string,
-    command: Omit<OverrideCommand, 'seen'>,
+    command: Omit<OverrideCommand, 'seenVersion'>,
     context: RequestContext,
   ): Promise<Moved> {
-    const seen = await this.#versionNow(tenantId, jobId);
+    const seenVersion = await this.#versionNow(tenantId, jobId);
     const outcome = await this.deps.streams.of(recordStream, tenantId, jobId).execute(context, {
       prepare: async ({ state }) => this.#jobIn(tenantId, state),
       decide: (state, _at, found) => {
         if (found === undefined) throw notFound();
-        return overrideJob(state, { ...command, seen }, found.workflow.machine);
+        return overrideJob(state, { ...command, seenVersion }, found.workflow.machine);
       },
     });
     const now = await this.#jobIn(tenantId, outcome.state);
@@ -148,7 +148,7 @@ export class Jobs extends WithDeps<{ streams: Streams; workflows: Workflows; clo
   async check(
     tenantId: string,
     state: RecordState,
-    command: Omit<TransitionCommand, 'seen'>,
+    command: Omit<TransitionCommand, 'seenVersion'>,
     actor: JobActor,
   ): Promise<Verdict | { readonly kind: 'not_found' }> {
     const found = await this.#known(tenantId, state);

@@ -101,8 +101,8 @@ const change = (
   live: state.live.map((invoice) => (invoice.id === id ? changed(invoice) : invoice)),
 });
 
-/** Removes the members that exist only while issuing. */
-const settled = (
+/** Changes the state, and removes the members that exist only while issuing. */
+const inState = (
   { id, window, revision, at, attempt }: LiveInvoice,
   state: LiveInvoice['state'],
 ): LiveInvoice => ({ id, window, revision, state, at, attempt });
@@ -117,13 +117,13 @@ export const invoicesStream: StreamType<InvoicesState, InvoiceEvent> = {
       return { ...state, live: [...state.live, made], count: state.count + 1 };
     },
     InvoiceIssueStarted: (state, { invoice_id, attempt }, { at }) =>
-      change(state, invoice_id, (invoice) => ({ ...settled(invoice, 'issuing'), attempt, since: at })),
+      change(state, invoice_id, (invoice) => ({ ...inState(invoice, 'issuing'), attempt, since: at })),
     InvoiceIssueDelayed: (state, { invoice_id, error }) =>
       change(state, invoice_id, (invoice) => ({ ...invoice, error, delays: (invoice.delays ?? 0) + 1 })),
     InvoiceIssueRefused: (state, { invoice_id }) =>
-      change(state, invoice_id, (invoice) => settled(invoice, 'generated')),
+      change(state, invoice_id, (invoice) => inState(invoice, 'generated')),
     InvoiceIssued: (state, { invoice_id }) =>
-      change(state, invoice_id, (invoice) => settled(invoice, 'issued')),
+      change(state, invoice_id, (invoice) => inState(invoice, 'issued')),
     InvoiceVoided: (state, { invoice_id, window, revision }) => ({
       ...state,
       live: state.live.filter(({ id }) => id !== invoice_id),

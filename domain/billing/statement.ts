@@ -8,7 +8,7 @@ import {
   type Totals,
   type Window,
 } from './shapes.ts';
-import { isWithin, less, measure, monthStart, type UsagePeriod, without } from './usage.ts';
+import { gapsIn, isWithin, measure, monthStart, subtract, type UsagePeriod } from './usage.ts';
 
 /** Statements (decisions, section 10): invoiced usage of a window, and unbilled usage priced with the present card. */
 
@@ -92,7 +92,7 @@ interface Late {
 }
 
 const hold = (place: Place, taken: Measure): void => {
-  place.open = less(place.open, taken);
+  place.open = subtract(place.open, taken);
   place.held = plus(place.held, taken);
 };
 
@@ -130,7 +130,7 @@ const assign = (
       const all = late[kind];
       const leavesRoom = (quantity: number): boolean => {
         late[kind] = all - quantity;
-        place.open = less(open, { quantity, billable: 0 });
+        place.open = subtract(open, { quantity, billable: 0 });
         const isShort = unplaced(lates) > short;
         late[kind] = all;
         place.open = open;
@@ -172,7 +172,7 @@ const placesOf = (
     const open =
       invoice === undefined
         ? measured((each) => each === period)
-        : less(
+        : subtract(
             measured((each) => isWithin(each.from, invoice.window)),
             ownOf(invoice, meter),
           );
@@ -212,7 +212,7 @@ export const unbilledLines = (
   invoices: readonly FrozenInvoice[],
   withLateUsage: readonly FrozenInvoice[],
 ): readonly StatementLine[] => {
-  const gaps = without(
+  const gaps = gapsIn(
     window,
     invoices.map((invoice) => invoice.window),
   );
@@ -237,13 +237,13 @@ export const unbilledLines = (
     };
     const inGaps = heldAt((place) => place.invoice === undefined && isIn(gaps, place.window.from));
     return [
-      ...lineIf(less(measured(gaps), inGaps), window),
+      ...lineIf(subtract(measured(gaps), inGaps), window),
       ...withLateUsage.flatMap((invoice) => {
         const billed = plus(
           ownOf(invoice, meter),
           heldAt((place) => place.invoice === invoice),
         );
-        return lineIf(less(measured([invoice.window]), billed), invoice.window, invoice.window);
+        return lineIf(subtract(measured([invoice.window]), billed), invoice.window, invoice.window);
       }),
     ];
   };

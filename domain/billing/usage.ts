@@ -19,7 +19,7 @@ export const isWithin = (instant: string, window: Window): boolean =>
 export const monthStart = (instant: string): string => `${instant.slice(0, 7)}-01T00:00:00.000Z`;
 
 /** The parts of a window that no window of `taken` covers, in order. Windows of `taken` may overlap. */
-export const without = (window: Window, taken: readonly Window[]): readonly Window[] => {
+export const gapsIn = (window: Window, taken: readonly Window[]): readonly Window[] => {
   const gaps: Window[] = [];
   let { from } = window;
   for (const each of taken.toSorted((a, b) => (a.from < b.from ? -1 : 1))) {
@@ -74,7 +74,7 @@ export const measure = (
 };
 
 /** Subtracts usage that was billed before; the result is never negative. */
-export const less = (all: Measure, billed: Measure): Measure => {
+export const subtract = (all: Measure, billed: Measure): Measure => {
   const quantity = Math.max(0, all.quantity - billed.quantity);
   return { quantity, billable: Math.min(quantity, Math.max(0, all.billable - billed.billable)) };
 };

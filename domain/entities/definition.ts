@@ -13,7 +13,7 @@ const MAX_FIELDS = 200;
 const MAX_OPTIONS = 200;
 const MAX_LABEL = 200;
 /** Maximum length of the JSON of a schema's fields in characters; keeps events, and lists of schemas, small. */
-const MAX_DEFINITION = 128 * 1024;
+const MAX_DEFINITION_CHARACTERS = 128 * 1024;
 
 const name = z.string().refine(isName, NAME_RULE);
 const label = z
@@ -109,8 +109,8 @@ export const checkFields = (
     checkField(field, add);
     return withDefault(field, definition.default, add);
   });
-  if (JSON.stringify(kept).length > MAX_DEFINITION) {
-    const message = `A schema has at most ${MAX_DEFINITION} characters as JSON.`;
+  if (JSON.stringify(kept).length > MAX_DEFINITION_CHARACTERS) {
+    const message = `A schema has at most ${MAX_DEFINITION_CHARACTERS} characters as JSON.`;
     issues.push({ path: 'fields', code: 'too_big', message });
   }
   return { fields: kept, issues };

@@ -110,20 +110,20 @@ export const startDeletion = (
 };
 
 /** An attempt to delete a record and its cascade. */
-export interface Attempt {
+export interface DeletionAttempt {
   readonly deletionId: string;
   /** The record that the caller deletes. */
   readonly rootId: string;
 }
 
-export const isPartOf = (state: RecordState, { deletionId }: Attempt): boolean =>
+export const isPartOf = (state: RecordState, { deletionId }: DeletionAttempt): boolean =>
   (state.status === 'deleting' || state.status === 'deleted') && state.deletion.id === deletionId;
 
 /** Marks a live record for deletion when it still points to `targetId`. */
 export const markForDeletion = (
   state: RecordState,
   targetId: string,
-  { deletionId, rootId }: Attempt,
+  { deletionId, rootId }: DeletionAttempt,
 ): readonly RecordEvent[] => {
   if (state.status !== 'live' || keysPointingTo(state, targetId).length === 0) return [];
   return decided(RecordDeletionStarted, { ...baseOf(state), deletion_id: deletionId, cascade_of: rootId });

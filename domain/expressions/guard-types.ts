@@ -26,8 +26,8 @@ export interface GuardNames {
 const ROLES = ['admin', 'operator'];
 
 /** Problems of a guard's names and types, as sentences. */
-export function guardProblems(expression: Expression, fields: GuardNames): string[] {
-  const problems = (each: Expression): string[] => guardProblems(each, fields);
+export function guardProblems(expression: Expression, names: GuardNames): string[] {
+  const problems = (each: Expression): string[] => guardProblems(each, names);
   switch (expression.kind) {
     case 'and':
     case 'or':
@@ -41,20 +41,20 @@ export function guardProblems(expression: Expression, fields: GuardNames): strin
     case 'now':
       return [notACondition('A literal')];
     case 'path': {
-      const known = knownOf(expression, fields);
+      const known = knownOf(expression, names);
       if (known === undefined) return [unknown(expression)];
       return known === 'any' || known.type === 'boolean' ? [] : [notACondition(nameOf(expression))];
     }
     case 'compare':
-      return comparison(expression.left, expression.operator, expression.right, fields);
+      return comparison(expression.left, expression.operator, expression.right, names);
     case 'in':
       return expression.left.kind === 'path'
-        ? expression.list.flatMap((item) => comparison(expression.left, '==', item, fields))
+        ? expression.list.flatMap((item) => comparison(expression.left, '==', item, names))
         : ['“in” needs a name before it.'];
     case 'has':
-      return knownOf(expression.path, fields) === undefined ? [unknown(expression.path)] : [];
+      return knownOf(expression.path, names) === undefined ? [unknown(expression.path)] : [];
     case 'text':
-      return [...textProblems(expression.target, fields), ...argumentProblems(expression.argument, fields)];
+      return [...textProblems(expression.target, names), ...argumentProblems(expression.argument, names)];
     default:
       return expression satisfies never;
   }
@@ -74,7 +74,7 @@ function knownOf({ names }: Path, { fields }: GuardNames): Known {
 }
 
 /** Problems of comparing a name with a text that its value can never equal. */
-function strangers(path: Path, literal: Constant, { states }: GuardNames): string[] {
+function impossibleConstants(path: Path, literal: Constant, { states }: GuardNames): string[] {
   if (literal.kind !== 'literal' || typeof literal.value !== 'string') return [];
   const { value } = literal;
   const name = path.names.join('.');
@@ -83,18 +83,18 @@ function strangers(path: Path, literal: Constant, { states }: GuardNames): strin
   return [];
 }
 
-function comparison(left: Operand, operator: CompareOperator, right: Operand, fields: GuardNames): string[] {
+function comparison(left: Operand, operator: CompareOperator, right: Operand, names: GuardNames): string[] {
   if (left.kind !== 'path') {
     return right.kind === 'path'
-      ? comparison(right, operator, left, fields)
+      ? comparison(right, operator, left, names)
       : ['A comparison needs a name on at least one side.'];
   }
-  const known = knownOf(left, fields);
+  const known = knownOf(left, names);
   const name = nameOf(left);
   const isOrder = operator !== '==' && operator !== '!=';
-  const other = right.kind === 'path' ? knownOf(right, fields) : undefined;
+  const other = right.kind === 'path' ? knownOf(right, names) : undefined;
   const missing = [left, right].flatMap((each) =>
-    each.kind === 'path' && knownOf(each, fields) === undefined ? [unknown(each)] : [],
+    each.kind === 'path' && knownOf(each, names) === undefined ? [unknown(each)] : [],
   );
   if (missing.length > 0) return missing;
   for (const each of [known, other]) {
@@ -106,7 +106,7 @@ function comparison(left: Operand, operator: CompareOperator, right: Operand, fi
   }
   if (right.kind !== 'path') {
     const problems = typeof known === 'object' ? literalProblems(name, known, right) : [];
-    return isOrder ? problems : [...problems, ...strangers(left, right, fields)];
+    return isOrder ? problems : [...problems, ...impossibleConstants(left, right, names)];
   }
   const types = [known, other].map((each) => (typeof each === 'object' ? classOf(each.type) : 'any'));
   if (types.includes('json')) return [`${name} and ${nameOf(right)}: json can be compared with null only.`];
@@ -121,16 +121,16 @@ function literalProblems(name: string, spec: FieldSpec, literal: Constant): stri
   return 'problem' in resolved ? [`${name} ${resolved.problem}.`] : [];
 }
 
-function textProblems(path: Path, fields: GuardNames): string[] {
-  const known = knownOf(path, fields);
+function textProblems(path: Path, names: GuardNames): string[] {
+  const known = knownOf(path, names);
   if (known === undefined) return [unknown(path)];
   return known === 'any' || isText(known.type)
     ? []
     : [`${nameOf(path)}: contains, startsWith and endsWith need text, not ${known.type}.`];
 }
 
-function argumentProblems(argument: Operand, fields: GuardNames): string[] {
-  if (argument.kind === 'path') return textProblems(argument, fields);
+function argumentProblems(argument: Operand, names: GuardNames): string[] {
+  if (argument.kind === 'path') return textProblems(argument, names);
   const isString = argument.kind === 'literal' && typeof argument.value === 'string';
   return isString ? [] : ['contains, startsWith and endsWith need a string.'];
 }

@@ -24,7 +24,7 @@ type FillableType = (typeof FILLABLE)[number];
 const isFillable = (type: Field['type']): type is FillableType => FILLABLE.some((each) => each === type);
 
 /** Whether a value is required and has no default. */
-const isDemanded = ({ required, default: fallback }: Field): boolean => required && fallback === undefined;
+const needsValue = ({ required, default: fallback }: Field): boolean => required && fallback === undefined;
 
 type Keyed = Pick<FormField, 'field_key'>;
 
@@ -59,7 +59,7 @@ export const misplaced = (fields: readonly Keyed[], entity: readonly Field[]): F
 export const lacking = (fields: readonly Keyed[], entity: readonly Field[]): FieldIssue[] => {
   const has = new Set(fields.map(({ field_key }) => field_key));
   return entity
-    .filter((field) => isDemanded(field) && !has.has(field.key))
+    .filter((field) => needsValue(field) && !has.has(field.key))
     .map(({ key }) => ({
       path: 'fields',
       code: 'missing_required',
@@ -80,8 +80,8 @@ export interface PublicField {
   readonly max?: string | number | undefined;
   /** If `true`, the page shows the checkbox ticked: an unticked checkbox would replace the default by `false`. */
   readonly default?: Field['default'];
-  /** Required by the form itself; a checkbox must then be ticked. */
-  readonly demanded: boolean;
+  /** Required by the form itself, not only by the entity; a checkbox must then be ticked. */
+  readonly requiredByForm: boolean;
 }
 
 /** The form's fields that the entity still has, in their present version. */
@@ -91,7 +91,7 @@ export const publicFields = (fields: readonly FormField[], entity: readonly Fiel
     const field = byKey.get(key);
     if (field === undefined || !isFillable(field.type)) return [];
     const { type, options, max_length: maxLength, min, max } = field;
-    const shown = { key, label, type, required: required || isDemanded(field), demanded: required };
+    const shown = { key, label, type, required: required || needsValue(field), requiredByForm: required };
     return [{ ...shown, options, maxLength, min, max, default: field.default }];
   });
 };
@@ -112,9 +112,9 @@ export const submissionIssues = (
   isRefused = false,
 ): FieldIssue[] => {
   const known = new Set(fields.map(({ key }) => key));
-  const missing = fields.filter(({ key, demanded }) => {
+  const missing = fields.filter(({ key, requiredByForm }) => {
     const value = Object.hasOwn(values, key) ? values[key] : undefined;
-    return demanded && (value === undefined || value === null || value === '');
+    return requiredByForm && (value === undefined || value === null || value === '');
   });
   const own = [
     ...missing.map(({ key }) => ({

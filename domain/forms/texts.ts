@@ -57,10 +57,10 @@ const fromText = ({ type }: PublicField, text: string, timeZone: string): unknow
 export const valuesOfTexts = (fields: readonly PublicField[], texts: Texts, timeZone: string): Input => {
   const values = new Map<string, unknown>(Object.entries(texts));
   for (const field of fields) {
-    const { key, type, demanded } = field;
+    const { key, type, requiredByForm } = field;
     const text = Object.hasOwn(texts, key) ? texts[key] : undefined;
     if (text === undefined || (typeof text === 'string' && text.trim() === '')) {
-      if (type === 'boolean' && !demanded) values.set(key, false);
+      if (type === 'boolean' && !requiredByForm) values.set(key, false);
       else values.delete(key);
     } else if (typeof text === 'string') values.set(key, fromText(field, text, timeZone));
   }

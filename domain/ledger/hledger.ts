@@ -29,7 +29,7 @@ export const hledgerAccount = ({ code, name, type }: NamedAccount): string =>
   `${ROOTS[type]}:${code} ${plain(name)}`.trimEnd();
 
 /** The start of the file: format of amounts, and the chart. */
-export const hledgerHead = (accounts: readonly NamedAccount[], currencies: readonly string[]): string =>
+export const hledgerPreamble = (accounts: readonly NamedAccount[], currencies: readonly string[]): string =>
   [
     'decimal-mark .',
     ...currencies.map((code) => `commodity 1000.${'0'.repeat(minorDigits(code))} ${code}`),

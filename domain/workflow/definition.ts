@@ -11,7 +11,7 @@ import { FIELD_KEY } from '../expressions/tree.ts';
 const MAX_STATES = 100;
 const MAX_TRANSITIONS = 500;
 /** Maximum size of a definition's JSON in characters; keeps events, and lists of workflows, small. */
-export const MAX_DEFINITION = 128 * 1024;
+export const MAX_DEFINITION_CHARACTERS = 128 * 1024;
 const MAX_REQUIRED_FIELDS = 100;
 const MAX_GUARD = 4096;
 const MAX_LABEL = 200;
@@ -66,8 +66,8 @@ export const sameDefinition = (one: Definition, other: Definition): boolean =>
 
 /** Issues of a draft's size. */
 export const sizeIssues = (definition: Definition): readonly FieldIssue[] => {
-  if (JSON.stringify(definition).length <= MAX_DEFINITION) return [];
-  const message = `A definition has at most ${MAX_DEFINITION} characters as JSON.`;
+  if (JSON.stringify(definition).length <= MAX_DEFINITION_CHARACTERS) return [];
+  const message = `A definition has at most ${MAX_DEFINITION_CHARACTERS} characters as JSON.`;
   return [{ path: 'transitions', code: 'too_big', message }];
 };
 

@@ -39,13 +39,13 @@ export interface TransitionCommand {
   readonly payload?: Readonly<Record<string, JsonValue>> | undefined;
   readonly expectedState?: string | undefined;
   /** The job's version when the request arrived; undefined for rows of bulk sessions, which expect no version. */
-  readonly seen?: number | undefined;
+  readonly seenVersion?: number | undefined;
 }
 
 export interface OverrideCommand {
   readonly toState: string;
   readonly reason: string;
-  readonly seen?: number | undefined;
+  readonly seenVersion?: number | undefined;
 }
 
 export type Verdict =
@@ -102,7 +102,7 @@ export const checkTransition = (
   const { machine, actor } = surroundings;
   const edge = machine.edgesFrom(job.state).get(command.eventName);
   if (edge !== undefined && !admits(edge, actor.role)) return { kind: 'role_not_admitted' };
-  if (command.seen !== undefined && command.seen !== job.version) {
+  if (command.seenVersion !== undefined && command.seenVersion !== job.version) {
     return { kind: 'lost_race', state: job.state };
   }
   if (command.expectedState !== undefined && command.expectedState !== job.state) {
@@ -190,12 +190,12 @@ export const startJob = (state: RecordState, job: JobStart): readonly RecordEven
  */
 export const overrideJob = (
   state: RecordState,
-  { toState, reason, seen }: OverrideCommand,
+  { toState, reason, seenVersion }: OverrideCommand,
   machine: Machine,
 ): readonly RecordEvent[] => {
   const record = withJob(state);
   const { job } = record;
-  if (seen !== undefined && seen !== job.version) throw lostRace(job.state);
+  if (seenVersion !== undefined && seenVersion !== job.version) throw lostRace(job.state);
   if (toState === job.state || !machine.hasState(toState)) {
     throw new DomainError('invalid_transition', 'This is not another state of the job’s workflow.', {
       state: job.state,

@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import { timeSlices } from '../../../application/core/concurrency/time-slices.ts';
 import { every, type Page, type PageRequest } from '../../../domain/core/projection.ts';
-import { hledgerAccount, hledgerEntry, hledgerHead } from '../../../domain/ledger/hledger.ts';
+import { hledgerAccount, hledgerEntry, hledgerPreamble } from '../../../domain/ledger/hledger.ts';
 import { type AccountDoc, wholeChart } from '../../../projections/ledger/ledger.ts';
 import { currenciesOf } from '../../../projections/ledger/ledger-balances.ts';
 import {
@@ -162,7 +162,7 @@ export const ledgerExportRoutes = (deps: ReportDeps): Route[] => {
         const nameOf = namesIn(chart, hledgerAccount);
         const pages = inPages(
           tenantId,
-          hledgerHead(chart, currencies),
+          hledgerPreamble(chart, currencies),
           (page) => postedEntries(reader, tenantId, last, page),
           (entry) => [hledgerEntry({ ...entry, number: entry.number ?? 0 }, nameOf)],
         );

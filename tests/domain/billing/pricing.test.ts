@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import { amountOf, lineOf, marginPct, millionths, totalsOf } from '../../../domain/billing/pricing.ts';
 import { RATE, rateCardStream, replaceRateCard } from '../../../domain/billing/rate-card.ts';
-import { less, measure, type UsagePeriod, without } from '../../../domain/billing/usage.ts';
+import { gapsIn, measure, subtract, type UsagePeriod } from '../../../domain/billing/usage.ts';
 import { halfEven } from '../../../domain/core/half-even.ts';
 import { given, refusal } from '../../support/given.ts';
 
@@ -160,9 +160,9 @@ describe('Measuring usage', () => {
 
   it('subtracts billed usage, but not below zero', () => {
     const all = { quantity: 5, billable: 3 };
-    expect(less(all, { quantity: 2, billable: 0 })).to.deep.equal({ quantity: 3, billable: 3 });
-    expect(less(all, { quantity: 4, billable: 0 })).to.deep.equal({ quantity: 1, billable: 1 });
-    expect(less(all, { quantity: 9, billable: 9 })).to.deep.equal({ quantity: 0, billable: 0 });
+    expect(subtract(all, { quantity: 2, billable: 0 })).to.deep.equal({ quantity: 3, billable: 3 });
+    expect(subtract(all, { quantity: 4, billable: 0 })).to.deep.equal({ quantity: 1, billable: 1 });
+    expect(subtract(all, { quantity: 9, billable: 9 })).to.deep.equal({ quantity: 0, billable: 0 });
   });
 
   it('finds the parts of a window that no other window covers', () => {
@@ -173,12 +173,12 @@ describe('Measuring usage', () => {
       { from: 'e', to: 'e1' },
       { from: 'g', to: 'z' },
     ];
-    expect(without(window, taken)).to.deep.equal([
+    expect(gapsIn(window, taken)).to.deep.equal([
       { from: 'c', to: 'e' },
       { from: 'f', to: 'g' },
     ]);
-    expect(without(window, [{ from: 'a', to: 'z' }])).to.deep.equal([]);
-    expect(without(window, [])).to.deep.equal([window]);
+    expect(gapsIn(window, [{ from: 'a', to: 'z' }])).to.deep.equal([]);
+    expect(gapsIn(window, [])).to.deep.equal([window]);
   });
 });
 

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import {
   impersonationStream,
-  impersonationStreamName,
+  impersonationStreamId,
   logRequest,
   startImpersonation,
 } from '../../../domain/identity/impersonation.ts';
@@ -47,9 +47,9 @@ describe('An impersonation', () => {
   });
 
   it('has a stream for each user and day', () => {
-    expect(impersonationStreamName('ann', BEGINNING)).to.equal('ann-2026-01-01');
-    expect(impersonationStreamName('ann', BEGINNING + 86_399_999)).to.equal('ann-2026-01-01');
-    expect(impersonationStreamName('ann', BEGINNING + 86_400_000)).to.equal('ann-2026-01-02');
-    expect(impersonationStreamName('bob', BEGINNING)).not.to.equal(impersonationStreamName('ann', BEGINNING));
+    expect(impersonationStreamId('ann', BEGINNING)).to.equal('ann-2026-01-01');
+    expect(impersonationStreamId('ann', BEGINNING + 86_399_999)).to.equal('ann-2026-01-01');
+    expect(impersonationStreamId('ann', BEGINNING + 86_400_000)).to.equal('ann-2026-01-02');
+    expect(impersonationStreamId('bob', BEGINNING)).not.to.equal(impersonationStreamId('ann', BEGINNING));
   });
 });

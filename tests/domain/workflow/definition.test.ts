@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import {
   type Definition,
-  MAX_DEFINITION,
+  MAX_DEFINITION_CHARACTERS,
   sameDefinition,
   sizeIssues,
   structureIssues,
@@ -131,7 +131,7 @@ describe('The definition of a workflow', () => {
   it('is limited in characters', () => {
     const transition = { event_name: 'go', from: 'draft', to: 'draft', guard: 'x'.repeat(4000) };
     const large = change({ transitions: Array.from({ length: 40 }, () => transition) });
-    expect(JSON.stringify(large).length).to.be.greaterThan(MAX_DEFINITION);
+    expect(JSON.stringify(large).length).to.be.greaterThan(MAX_DEFINITION_CHARACTERS);
     expect(sizeIssues(large).map(({ path, code }) => [path, code])).to.deep.equal([
       ['transitions', 'too_big'],
     ]);

@@ -128,15 +128,15 @@ describe('A job', () => {
   it('does not move when another move came after the version seen, even back to the same state', () => {
     const there = [...SUBMITTED, step('submitted', 'draft', 'send_back')];
     job(...there)
-      .when(moving({ eventName: 'submit', seen: 1 }))
+      .when(moving({ eventName: 'submit', seenVersion: 1 }))
       .isRefused('conflict', { state: 'draft' });
     expect(
       job(...there)
-        .when(moving({ eventName: 'submit', seen: 3 }))
+        .when(moving({ eventName: 'submit', seenVersion: 3 }))
         .events(),
     ).to.have.length(1);
     job(...there)
-      .when((state) => overrideJob(state, { toState: 'paid', reason: 'x', seen: 1 }, around().machine))
+      .when((state) => overrideJob(state, { toState: 'paid', reason: 'x', seenVersion: 1 }, around().machine))
       .isRefused('conflict', { state: 'draft' });
   });
 

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { ACCOUNT_TYPES } from '../../../domain/ledger/account.ts';
-import { hledgerAccount, hledgerEntry, hledgerHead } from '../../../domain/ledger/hledger.ts';
+import { hledgerAccount, hledgerEntry, hledgerPreamble } from '../../../domain/ledger/hledger.ts';
 import type { JournalEvent } from '../../../domain/ledger/journal.ts';
 import { majorText } from '../../../domain/ledger/money.ts';
 import { ledgerProjection, wholeChart } from '../../../projections/ledger/ledger.ts';
@@ -108,7 +108,7 @@ const balancesOf = async (moves: readonly Move[]) => {
     after: undefined,
   });
   const text =
-    hledgerHead(chart, await currenciesOf(model.reader, TENANT)) +
+    hledgerPreamble(chart, await currenciesOf(model.reader, TENANT)) +
     entries.docs
       .map((entry) =>
         hledgerEntry({ ...entry, number: entry.number ?? 0 }, (code) => names.get(code) ?? code),
