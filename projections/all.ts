@@ -3,7 +3,6 @@ import { invoicesProjection } from './billing/invoices.ts';
 import { meteringProjection } from './billing/metering.ts';
 import { bulkProjection } from './bulk/bulk.ts';
 import { entitiesProjection } from './entities/entities.ts';
-import { linksProjection } from './entities/links.ts';
 import { recordsProjection } from './entities/records.ts';
 import { extensionsProjection } from './extensions/extensions.ts';
 import { filesProjection } from './files/files.ts';
@@ -21,6 +20,7 @@ import { usageProjection } from './tenancy/usage.ts';
 import { webhookDeliveriesProjection } from './webhooks/webhook-deliveries.ts';
 import { webhooksProjection } from './webhooks/webhooks.ts';
 import { jobsProjection } from './workflow/jobs.ts';
+import { linksProjection } from './workflow/public-links.ts';
 import { workflowsProjection } from './workflow/workflows.ts';
 
 /** Every read model of the product. */

@@ -5,7 +5,7 @@ import { BulkSessions, type RecordSelector } from '../../application/bulk/sessio
 import { ofEachTenant, runBulkWorker } from '../../application/bulk/worker.ts';
 import { randomUUID } from '../../application/core/runtime/random.ts';
 import { type DocumentReader, every } from '../../domain/core/projection.ts';
-import { runningSessions } from '../../projections/bulk/bulk.ts';
+import { committingSessions } from '../../projections/bulk/bulk.ts';
 import { hasReferencesTo } from '../../projections/entities/entities.ts';
 import { countRecordsOf, idsOfRecords, referrersOf } from '../../projections/entities/records.ts';
 import { type RateLimits, refuse } from '../http/rate-limits.ts';
@@ -59,7 +59,7 @@ export const composeBulk = (
     runner,
   });
   const sessions = readModels.reader('bulk');
-  const running = () => ofEachTenant(runningSessions(sessions));
+  const committing = () => ofEachTenant(committingSessions(sessions));
   return {
     routes: bulkRoutes({
       ...deps,
@@ -67,7 +67,7 @@ export const composeBulk = (
       takePreviewRows: (tenantId, plan, rows) =>
         refuse(limits.previewOf(tenantId, plan, rows), 'preview_rows'),
     }),
-    background: (_lease, signal) => runBulkWorker({ runner, running, logger }, signal),
+    background: (_lease, signal) => runBulkWorker({ runner, committing, logger }, signal),
     stop: () => runner.stop(),
   };
 };

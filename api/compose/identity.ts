@@ -22,7 +22,7 @@ import { TokenUses } from '../../application/identity/token-uses.ts';
 import type { Position } from '../../application/ports/event-store.ts';
 import { lazyOpenIdProvider } from '../../infrastructure/identity/lazy-sso-provider.ts';
 import { randomTokenSecrets } from '../../infrastructure/identity/token-secrets.ts';
-import { accountsOf, oldestAdmins } from '../../projections/identity/users.ts';
+import { accountsOf, adminsByCreation } from '../../projections/identity/users.ts';
 import { apiTokenRoutes } from '../routes/identity/api-tokens.ts';
 import { authRoutes } from '../routes/identity/auth.ts';
 import { impersonationRoutes } from '../routes/identity/impersonation.ts';
@@ -54,7 +54,7 @@ export const composeIdentity = (core: Core, { partnerAuthentication }: PartnersA
   });
   const impersonation = new Impersonation({
     ...base,
-    oldestAdmins: (tenantId) => oldestAdmins(readModels.reader('users'), tenantId),
+    adminsByCreation: (tenantId) => adminsByCreation(readModels.reader('users'), tenantId),
   });
   const loopbackHttp = config.NODE_ENV !== 'production';
   const ssoSettings: SsoSettings = { publicUrl: config.PUBLIC_URL, loopbackHttp };

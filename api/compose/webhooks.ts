@@ -18,8 +18,8 @@ import { Webhooks } from '../../application/webhooks/webhooks.ts';
 import { newWebhookSecret } from '../../infrastructure/webhook-secret.ts';
 import {
   deadLettersOf,
-  endpointsOf,
   pendingDeliveriesOf,
+  subscriptionsWithDeliveries,
 } from '../../projections/webhooks/webhook-deliveries.ts';
 import { webhookDeliveryRoutes } from '../routes/webhooks/webhook-deliveries.ts';
 import { webhookRoutes } from '../routes/webhooks/webhooks.ts';
@@ -50,7 +50,7 @@ const pendingIn = ({ readModels }: Core): PendingDeliveries => {
   return {
     subscriptions: async function* (seen) {
       await readModels.waitFor(undefined, [PROJECTION], seen);
-      yield* endpointsOf(reader);
+      yield* subscriptionsWithDeliveries(reader);
     },
     of: async (name, limit, seen) => {
       await readModels.waitFor(name.tenantId, [PROJECTION], seen);

@@ -2,7 +2,7 @@ import { Jobs } from '../../application/workflow/jobs.ts';
 import { type LinkLookup, PublicLinks } from '../../application/workflow/public-links.ts';
 import { Workflows } from '../../application/workflow/workflows.ts';
 import { entitiesWithWorkflow } from '../../projections/entities/entities.ts';
-import { linkOfToken } from '../../projections/entities/links.ts';
+import { linkOfToken } from '../../projections/workflow/public-links.ts';
 import { jobRoutes } from '../routes/workflow/jobs.ts';
 import { publicLinkRoutes } from '../routes/workflow/public-links.ts';
 import { workflowRoutes } from '../routes/workflow/workflows.ts';

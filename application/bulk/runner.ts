@@ -17,7 +17,7 @@ import type { CommitRun } from './row.ts';
 import { RowLoop, type RowLoopDeps } from './row-loop.ts';
 
 /** A committing session. */
-export interface RunningSession {
+export interface CommittingSession {
   readonly tenantId: string;
   readonly sessionId: string;
 }
@@ -80,7 +80,7 @@ export class BulkRunner extends WithDeps<
     return started;
   }
 
-  async #commitUnderLease(session: RunningSession): Promise<boolean> {
+  async #commitUnderLease(session: CommittingSession): Promise<boolean> {
     const { leases, owner, logger, leaseMs: ttlMs } = this.deps;
     const { signal } = this.#stopping;
     if (signal.aborted) return false;
@@ -94,7 +94,7 @@ export class BulkRunner extends WithDeps<
     return hasEnded;
   }
 
-  async #tryCommit(session: RunningSession, signal: AbortSignal): Promise<boolean> {
+  async #tryCommit(session: CommittingSession, signal: AbortSignal): Promise<boolean> {
     const { clock, logger, outOfReachMs: limitMs, pauseMs } = this.deps;
     const policy = new RetryPolicy({ clock, limitMs, pauseMs }, signal);
     try {
@@ -121,7 +121,7 @@ export class BulkRunner extends WithDeps<
  */
 const runCommit = async (
   deps: CommitDeps,
-  { tenantId, sessionId }: RunningSession,
+  { tenantId, sessionId }: CommittingSession,
   signal: AbortSignal,
 ): Promise<boolean> => {
   const { policy, logger, streams } = deps;

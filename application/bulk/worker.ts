@@ -1,6 +1,6 @@
 import { monotonic, pause } from '../core/runtime/timers.ts';
 import type { Logger } from '../ports/logger.ts';
-import type { BulkRunner, RunningSession } from './runner.ts';
+import type { BulkRunner, CommittingSession } from './runner.ts';
 
 /** Interval (ms) at which the worker looks for committing sessions. */
 const POLL_MS = 250;
@@ -16,9 +16,9 @@ const TENANTS = 32;
 
 /** Limits the sessions of each tenant, so that one tenant's backlog does not hide another tenant's sessions. */
 export const ofEachTenant = async (
-  pages: AsyncIterable<readonly RunningSession[]>,
-): Promise<readonly RunningSession[]> => {
-  const found: RunningSession[] = [];
+  pages: AsyncIterable<readonly CommittingSession[]>,
+): Promise<readonly CommittingSession[]> => {
+  const found: CommittingSession[] = [];
   const counts = new Map<string, number>();
   for await (const page of pages) {
     for (const session of page) {
@@ -39,16 +39,16 @@ export const runBulkWorker = async (
   deps: {
     readonly runner: Pick<BulkRunner, 'commit' | 'isCommitting'>;
     /** Committing sessions, oldest first. */
-    readonly running: () => Promise<readonly RunningSession[]>;
+    readonly committing: () => Promise<readonly CommittingSession[]>;
     readonly logger: Logger;
   },
   signal: AbortSignal,
 ): Promise<void> => {
-  const { runner, running, logger } = deps;
+  const { runner, committing, logger } = deps;
   const active = new Map<string, Promise<void>>();
   const waits = new Map<string, { readonly until: number; readonly ms: number }>();
 
-  const work = async ({ tenantId, sessionId }: RunningSession, key: string): Promise<void> => {
+  const work = async ({ tenantId, sessionId }: CommittingSession, key: string): Promise<void> => {
     const hasEnded = await runner.commit(tenantId, sessionId).catch((error: unknown) => {
       logger.warn({ err: error, session_id: sessionId }, 'a bulk session could not be run');
       return false;
@@ -63,7 +63,7 @@ export const runBulkWorker = async (
 
   while (!signal.aborted) {
     try {
-      const found = await running();
+      const found = await committing();
       const keys = new Set(found.map(({ tenantId, sessionId }) => `${tenantId}/${sessionId}`));
       for (const key of waits.keys()) if (!keys.has(key)) waits.delete(key);
       for (const session of found) {

@@ -44,7 +44,7 @@ export class Impersonation extends WithDeps<{
   readonly tenantTokens: Pick<TokenFamily<TenantClaims>, 'sign'>;
   readonly clock: Clock;
   /** Ids of all active admins of a tenant in the order of their creation, from the read model. */
-  readonly oldestAdmins: (tenantId: string) => AsyncIterable<string>;
+  readonly adminsByCreation: (tenantId: string) => AsyncIterable<string>;
 }> {
   /**
    * Mints an impersonation JWT after its event is on disk. `iat` is the time of that event, so that a repeated request
@@ -97,7 +97,7 @@ export class Impersonation extends WithDeps<{
 
   /** The read model orders the admins; the user's stream confirms that the person is still an active admin. */
   async #oldestAdmin(tenantId: string): Promise<RegisteredUser> {
-    for await (const id of this.deps.oldestAdmins(tenantId)) {
+    for await (const id of this.deps.adminsByCreation(tenantId)) {
       const user = await this.deps.directory.user(tenantId, id);
       if (user?.status === 'active' && user.role === 'admin') return user;
     }

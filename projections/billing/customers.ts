@@ -39,12 +39,12 @@ export const customers = projection<TenantEvent>({
       const moment = { at: iso(at), position };
       const customer = touch<CustomerDoc>('customers', id, (doc) => {
         if (doc === undefined) return undefined;
-        const called = name ?? doc.name;
+        const newName = name ?? doc.name;
         const tenures =
           partner_id === undefined
-            ? renamed(doc.tenures, called)
-            : handedOver(doc.tenures, partner_id, called, moment);
-        return withEnds({ ...doc, name: called, tenures });
+            ? renamed(doc.tenures, newName)
+            : handedOver(doc.tenures, partner_id, newName, moment);
+        return withEnds({ ...doc, name: newName, tenures });
       });
       return partner_id === undefined ? [customer] : [customer, cutDay(id, moment)];
     },

@@ -35,14 +35,14 @@ export interface BulkPreviewDoc {
   readonly sample_affected: readonly Sample[];
 }
 
-/** A session in commit, stored under the platform so that workers find the sessions of all tenants. */
-interface BulkRunningDoc {
+/** A session that is being committed, stored under the platform so that workers find the sessions of all tenants. */
+interface CommittingDoc {
   readonly tenant_id: string;
   readonly session_id: string;
   readonly since: string;
 }
 
-const committing = platformCollection<BulkRunningDoc>('bulk_running');
+const committing = platformCollection<CommittingDoc>('bulk_running');
 
 /** Maximum number of errors, and of ids, displayed per session (decisions, section 5). */
 const SHOWN = CHUNK;
@@ -72,9 +72,9 @@ const details = (
   });
 };
 
-const ended = (event: Folded): readonly Touch[] => [session(event), markRunning(event, () => undefined)];
+const ended = (event: Folded): readonly Touch[] => [session(event), markCommitting(event, () => undefined)];
 
-const markRunning = ({ data, tenantId }: Folded, change: () => BulkRunningDoc | undefined): Touch =>
+const markCommitting = ({ data, tenantId }: Folded, change: () => CommittingDoc | undefined): Touch =>
   committing.touch(`${tenantId}/${data.session_id}`, change);
 
 export const bulkProjection = projection<BulkEvent>({
@@ -107,7 +107,7 @@ export const bulkProjection = projection<BulkEvent>({
     BulkCancelled: (event) => [session(event)],
     BulkCommitStarted: (event) => [
       session(event),
-      markRunning(event, () => ({
+      markCommitting(event, () => ({
         tenant_id: event.tenantId,
         session_id: event.data.session_id,
         since: iso(event.at),
@@ -124,7 +124,7 @@ export const bulkProjection = projection<BulkEvent>({
 
 const sessions = collection<BulkSessionDoc>('bulk_sessions');
 const listed = sessions.listOf('by_created_at', 'desc');
-const running = committing.list('by_since', 'asc');
+const committingBySince = committing.list('by_since', 'asc');
 
 /** Newest first. */
 export const bulkSessionsOf = (reader: DocumentReader, tenantId: string, page: PageRequest) =>
@@ -135,10 +135,10 @@ export const bulkPreviewOf = collection<BulkPreviewDoc>('bulk_previews').get;
 const PAGE = 1000;
 
 /** Yields pages of all tenants' sessions in commit, in the order in which their commits started. */
-export const runningSessions = async function* (reader: DocumentReader) {
+export const committingSessions = async function* (reader: DocumentReader) {
   let after: PageEnd | undefined;
   do {
-    const { docs, next } = await running(reader, { limit: PAGE, after });
+    const { docs, next } = await committingBySince(reader, { limit: PAGE, after });
     yield docs.map(({ tenant_id: tenantId, session_id: sessionId }) => ({ tenantId, sessionId }));
     after = next;
   } while (after !== undefined);
@@ -149,7 +149,7 @@ const MOST_SESSIONS = 200;
 
 /** Number of unprocessed rows in the first 200 sessions in commit, of all tenants. */
 export const queuedRows = async (reader: DocumentReader): Promise<number> => {
-  const { docs } = await running(reader, { limit: MOST_SESSIONS, after: undefined });
+  const { docs } = await committingBySince(reader, { limit: MOST_SESSIONS, after: undefined });
   let rows = 0;
   for (const { tenant_id, session_id } of docs) {
     const doc = await sessions.get(reader, tenant_id, session_id);

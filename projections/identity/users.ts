@@ -72,7 +72,7 @@ export const loginsProjection = projection<EmailEvent>({
 export const usersOf = users.list('by_created_at', 'asc');
 
 /** Ids of a tenant's active admins, oldest account first. The first page usually has the id that a caller needs. */
-export async function* oldestAdmins(reader: DocumentReader, tenantId: string): AsyncGenerator<string> {
+export async function* adminsByCreation(reader: DocumentReader, tenantId: string): AsyncGenerator<string> {
   for await (const { id, role, status } of every((page) => usersOf(reader, tenantId, page))) {
     if (role === 'admin' && status === 'active') yield id;
   }

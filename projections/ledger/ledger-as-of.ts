@@ -13,11 +13,11 @@ export const balancesAsOf = ({ currency, from, to }: Range, recorded?: Recorded)
   const through = new Map<string, Turnover>();
   const opening = openingOf({ from, to });
 
-  const call = ({ account_id, code, name, type }: Omit<ChartChangeDoc, 'revision'>): void => {
+  const setAccount = ({ account_id, code, name, type }: Omit<ChartChangeDoc, 'revision'>): void => {
     chart.set(account_id, { code, code_key: code.toLowerCase(), name, type });
   };
 
-  for (const change of recorded?.chart ?? []) call(change);
+  for (const change of recorded?.chart ?? []) setAccount(change);
   for (const { period, account, buckets } of recorded?.sums ?? []) {
     for (const [day, bucket] of Object.entries(buckets)) {
       const date = `${period}-${day}`;
@@ -30,7 +30,7 @@ export const balancesAsOf = ({ currency, from, to }: Range, recorded?: Recorded)
     switch (event.type) {
       case 'AccountOpened':
       case 'AccountChanged':
-        call(event.data);
+        setAccount(event.data);
         return;
       case 'EntryPosted':
       case 'EntryReversed':

@@ -36,13 +36,13 @@ interface DeliveryDoc {
 }
 
 /** A subscription with deliveries, stored under the platform. */
-interface EndpointDoc {
+interface SubscriptionWithDeliveriesDoc {
   readonly tenant_id: string;
   readonly subscription_id: string;
 }
 
 // The collection keeps its first name, because existing stores have it.
-const endpoints = platformCollection<EndpointDoc>('webhook_lanes');
+const subscriptions = platformCollection<SubscriptionWithDeliveriesDoc>('webhook_lanes');
 
 const queueOf = (isOrdered: boolean) => (isOrdered ? 'ordered' : 'parallel');
 
@@ -84,7 +84,7 @@ export const webhookDeliveriesProjection = projection<DeliveryEvent>({
   on: {
     DeliveryScheduled: (event) => [
       ...fold(event),
-      endpoints.touch(
+      subscriptions.touch(
         `${event.tenantId}.${event.data.subscription_id}`,
         (known) => known ?? { tenant_id: event.tenantId, subscription_id: event.data.subscription_id },
       ),
@@ -176,10 +176,10 @@ export const deadLettersOf = async function* (
 };
 
 /** Subscriptions with deliveries, of all tenants. */
-export const endpointsOf = async function* (
+export const subscriptionsWithDeliveries = async function* (
   reader: DocumentReader,
 ): AsyncIterable<{ readonly tenantId: string; readonly subscriptionId: string }> {
-  const all = every((page) => endpoints.list('by_tenant', 'asc')(reader, page));
+  const all = every((page) => subscriptions.list('by_tenant', 'asc')(reader, page));
   for await (const { tenant_id: tenantId, subscription_id: subscriptionId } of all)
     yield { tenantId, subscriptionId };
 };

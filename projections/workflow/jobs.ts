@@ -53,7 +53,7 @@ const facetsOf = ({ entity_name, state, workflow }: Required<JobFilter>): readon
     ),
   );
 
-const found = (job: Omit<JobDoc, 'facets'>): JobDoc => ({ ...job, facets: facetsOf(job) });
+const withFacets = (job: Omit<JobDoc, 'facets'>): JobDoc => ({ ...job, facets: facetsOf(job) });
 
 const jobs = collection<JobDoc>('jobs');
 const jobMoves = collection<JobMoveDoc>('job_moves');
@@ -61,7 +61,7 @@ const jobMoves = collection<JobMoveDoc>('job_moves');
 const started = (data: { record_id: string; entity_name: string }, at: number, start: JobStart) => [
   jobs.put(
     data.record_id,
-    found({
+    withFacets({
       id: data.record_id,
       entity_name: data.entity_name,
       workflow: start.workflow,
@@ -78,7 +78,7 @@ type Move = Pick<JobMoveDoc, 'from_state' | 'to_state' | 'event_name' | 'overrid
 
 const moved = ({ data, at, revision, actor }: ProjectedEvent<Moving>, move: Move) => [
   jobs.change(data.record_id, (job) =>
-    found({ ...job, state: move.to_state, version: job.version + 1, updated_at: iso(at) }),
+    withFacets({ ...job, state: move.to_state, version: job.version + 1, updated_at: iso(at) }),
   ),
   jobMoves.put(`${data.record_id}.${revision}`, {
     job_id: data.record_id,
@@ -110,7 +110,7 @@ export const jobsProjection = projection<RecordEvent>({
       return moved(event, { from_state, to_state, event_name: OVERRIDE_EVENT, override: true, reason });
     },
     RecordDeletionStarted: ({ data }) => [jobs.merge(data.record_id, { facets: [] })],
-    RecordDeletionAbandoned: ({ data }) => [jobs.change(data.record_id, found)],
+    RecordDeletionAbandoned: ({ data }) => [jobs.change(data.record_id, withFacets)],
     RecordDeleted: ({ data }) => [jobs.remove(data.record_id)],
   },
 });

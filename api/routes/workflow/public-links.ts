@@ -3,7 +3,7 @@ import type { ReadModels } from '../../../application/core/projections/read-mode
 import type { Jobs } from '../../../application/workflow/jobs.ts';
 import type { PublicLinks } from '../../../application/workflow/public-links.ts';
 import type { PageRequest } from '../../../domain/core/projection.ts';
-import { linksOf } from '../../../projections/entities/links.ts';
+import { linksOf } from '../../../projections/workflow/public-links.ts';
 import type { Route } from '../../http/route.ts';
 import { idParams, timestamp, uuid } from '../../http/schemas.ts';
 import { onceShown } from '../identity/api-tokens.ts';

@@ -1,12 +1,12 @@
 import { expect } from 'chai';
-import type { RunningSession } from '../../../application/bulk/runner.ts';
+import type { CommittingSession } from '../../../application/bulk/runner.ts';
 import { ofEachTenant } from '../../../application/bulk/worker.ts';
 
-const sessions = (tenantId: string, count: number): RunningSession[] =>
+const sessions = (tenantId: string, count: number): CommittingSession[] =>
   Array.from({ length: count }, (_, nth) => ({ tenantId, sessionId: `${tenantId} ${nth}` }));
 
 describe('The sessions a bulk worker looks at', () => {
-  const pagesOf = (all: readonly RunningSession[], read: { pages: number }) =>
+  const pagesOf = (all: readonly CommittingSession[], read: { pages: number }) =>
     (async function* () {
       for (let at = 0; at < all.length; at += 100) {
         read.pages += 1;

@@ -39,7 +39,7 @@ const nodeAt = (stores: SharedStores, now: number) => {
   const impersonation = new Impersonation({
     ...node,
     tenantTokens: family,
-    oldestAdmins: async function* () {},
+    adminsByCreation: async function* () {},
   });
   return {
     ...node,

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
-import { linksProjection } from '../../../projections/entities/links.ts';
 import { type JobDoc, jobsProjection } from '../../../projections/workflow/jobs.ts';
+import { linksProjection } from '../../../projections/workflow/public-links.ts';
 import { workflowsProjection } from '../../../projections/workflow/workflows.ts';
 import { INVOICES } from '../../domain/workflow/samples.ts';
 import { folded, type Told } from '../../support/folded.ts';
