@@ -86,7 +86,7 @@ export class Entries extends WithDeps<{
     const checked = givenLines === undefined ? undefined : checkedLines(givenLines);
     const earlier = await this.#earlier(tenantId, entryId, context);
     if (earlier !== undefined) return draftIn(earlier);
-    return this.#settled(tenantId, entryId, async () => {
+    return this.#afterAttempt(tenantId, entryId, async () => {
       const { state: known } = await this.#stream(tenantId, entryId).load();
       // Errors of the entry's state come before errors of the chart, so only lines of a draft are checked here.
       const lines =
@@ -108,7 +108,7 @@ export class Entries extends WithDeps<{
 
   /** @throws `not_found`, `immutable` */
   async discard(tenantId: string, entryId: string, context: RequestContext): Promise<Position | undefined> {
-    return this.#settled(
+    return this.#afterAttempt(
       tenantId,
       entryId,
       async () => (await this.#stream(tenantId, entryId).execute(context, discardDraft)).position,
@@ -132,7 +132,7 @@ export class Entries extends WithDeps<{
     context: RequestContext,
   ): Promise<DraftOutcome | undefined> {
     const { id, given, source, redraft } = entry;
-    await this.deps.posting.settle(tenantId, id);
+    await this.deps.posting.completeAttempt(tenantId, id);
     // A recorded entry is not checked again, since the chart may have changed.
     if (!isVacant((await this.#stream(tenantId, id).load()).state, redraft)) return undefined;
     const content = await this.checkedContent(tenantId, given);
@@ -161,13 +161,13 @@ export class Entries extends WithDeps<{
   }
 
   /** Calls `work`; if a posting attempt of the entry is running, completes it and calls `work` again. */
-  async #settled<T>(tenantId: string, entryId: string, work: () => Promise<T>): Promise<T> {
+  async #afterAttempt<T>(tenantId: string, entryId: string, work: () => Promise<T>): Promise<T> {
     for (;;) {
       try {
         return await work();
       } catch (error) {
         if (!(error instanceof PostingInProgress)) throw error;
-        await this.deps.posting.settle(tenantId, entryId);
+        await this.deps.posting.completeAttempt(tenantId, entryId);
       }
     }
   }

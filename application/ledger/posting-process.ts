@@ -101,7 +101,7 @@ export class PostingProcess extends WithDeps<{
   ): Promise<Posted | undefined> {
     const attemptId = this.deps.ids.next();
     for (;;) {
-      await this.settle(tenantId, id);
+      await this.completeAttempt(tenantId, id);
       const entry = await this.#entry(tenantId, id);
       if (isPosted(entry)) return undefined;
       const draft = entry.status === 'draft' ? entry.content : undefined;
@@ -159,7 +159,7 @@ export class PostingProcess extends WithDeps<{
    * Completes the running posting attempt of an entry, whichever process started it.
    * @param seen a cached state of this revision or later is recent enough; by default the store is read
    */
-  async settle(tenantId: string, entryId: string, seen = Number.POSITIVE_INFINITY): Promise<void> {
+  async completeAttempt(tenantId: string, entryId: string, seen = Number.POSITIVE_INFINITY): Promise<void> {
     const { streams, events, codec } = this.deps;
     const stream = streams.of(entryStream, tenantId, entryId);
     await this.#completing.get(stream.name)?.catch(() => undefined);
@@ -205,7 +205,7 @@ export class PostingProcess extends WithDeps<{
       return { started, state };
     } catch (error) {
       if (!(error instanceof PostingInProgress)) throw error;
-      await this.settle(tenantId, entryId);
+      await this.completeAttempt(tenantId, entryId);
       return undefined;
     }
   }
@@ -293,6 +293,6 @@ export const postingFinisher = (posting: PostingProcess): Subscriber => ({
   types: [EntryPostingStarted.type, EntryReversalStarted.type],
   handle: async (event) => {
     const data = dataOf(EntryPostingStarted, event) ?? dataOf(EntryReversalStarted, event);
-    if (data !== undefined) await posting.settle(event.tenantId, data.entry_id, event.revision);
+    if (data !== undefined) await posting.completeAttempt(event.tenantId, data.entry_id, event.revision);
   },
 });

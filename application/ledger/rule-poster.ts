@@ -75,7 +75,7 @@ export const rulePoster = (deps: {
   );
 
   const applicable = async (event: LoggedEvent, kind: string, tenantId: string): Promise<PostingRule[]> => {
-    const stream = rulesOf(tenantId);
+    const stream = rulesStreamName(tenantId);
     // Events come in order only within a tenant, so for a partner's invoice the home tenant's rules are read again.
     const isOwn = event.tenantId === tenantId;
     const { byId } = await (isOwn
@@ -102,7 +102,7 @@ export const rulePoster = (deps: {
   const skips = ({ type, stream }: StoredEvent): boolean => {
     // The rules of the partner's home tenant apply to an invoice; finding that tenant may need a read of the store.
     if (!WEBHOOK_SOURCES.some((source) => source === type)) return false;
-    const known = rules.cached(rulesOf(ownerOf(stream)));
+    const known = rules.cached(rulesStreamName(ownerOf(stream)));
     return known !== undefined && Object.values(known.byId).every(({ active }) => !active);
   };
 
@@ -143,5 +143,5 @@ export const rulePoster = (deps: {
 };
 
 /** The name of the stream of a tenant's rules. */
-const rulesOf = (tenantId: string): string =>
+const rulesStreamName = (tenantId: string): string =>
   streamName(tenantId, postingRulesStream.category, POSTING_RULES);

@@ -140,7 +140,7 @@ export class RuleRunner extends WithDeps<{
   /** Whether the rule's entry is in the store; in mode `post` a draft does not count. */
   async #isRecorded({ rule, event, source: { tenantId } }: RuleApplication): Promise<boolean> {
     const id = entryIdOf({ rule, event });
-    await this.deps.posting.settle(tenantId, id);
+    await this.deps.posting.completeAttempt(tenantId, id);
     const { state: entry } = await this.deps.streams.of(entryStream, tenantId, id).load();
     return rule.mode === 'post' ? isPosted(entry) : !isVacant(entry);
   }

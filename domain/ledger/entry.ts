@@ -220,7 +220,7 @@ interface DraftEntry extends NewEntry {
 export const immutable = (message = 'The entry is posted and cannot be changed.'): DomainError =>
   new DomainError('immutable', message);
 
-/** Thrown while an attempt is open or when the loaded entry is outdated: callers settle the entry, then try again. */
+/** Thrown while an attempt is open or the loaded entry is outdated: callers complete the attempt, then try again. */
 export class PostingInProgress extends Error {
   override readonly name = 'PostingInProgress';
 }

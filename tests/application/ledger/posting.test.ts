@@ -26,7 +26,7 @@ describe('Posting', () => {
     const node = await filled();
     const id = await draft(node);
     await node.posting.post(TENANT, id, request());
-    await node.posting.settle(TENANT, id);
+    await node.posting.completeAttempt(TENANT, id);
     expect(eventsOf(await node.readAll(), id)).to.deep.equal([
       'EntryDrafted',
       'EntryPostingStarted',
