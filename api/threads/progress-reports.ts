@@ -9,7 +9,7 @@ const REPORT_MS = 20;
 export class ProgressReports {
   readonly #send: (made: ProjectionProgress[]) => void;
   #latest = new Map<string, ProjectionProgress>();
-  readonly #hurried = new Set<string>();
+  readonly #withReader = new Set<string>();
   #timer: NodeJS.Timeout | undefined;
 
   constructor(send: (made: ProjectionProgress[]) => void) {
@@ -18,17 +18,17 @@ export class ProgressReports {
 
   note(made: ProjectionProgress): void {
     this.#latest.set(`${made.projection}@${made.tag}`, made);
-    if (this.#hurried.has(made.projection)) this.flush();
+    if (this.#withReader.has(made.projection)) this.flush();
     else this.#timer ??= setTimeout(() => this.flush(), REPORT_MS);
   }
 
   /** Sets whether a reader waits for a projection. */
-  hurry(projection: string, waiting: boolean): void {
-    if (!waiting) {
-      this.#hurried.delete(projection);
+  setReader(projection: string, isWaiting: boolean): void {
+    if (!isWaiting) {
+      this.#withReader.delete(projection);
       return;
     }
-    this.#hurried.add(projection);
+    this.#withReader.add(projection);
     // The projection may have caught up without a report.
     this.flush();
   }

@@ -32,7 +32,7 @@ export type ToProjections =
   /** Requests the page of the log after a position, or the first page. */
   | { readonly kind: 'read'; readonly id: number; readonly after?: Position }
   /** Whether a reader waits for a projection. */
-  | { readonly kind: 'hurry'; readonly projection: string; readonly waiting: boolean }
+  | { readonly kind: 'reader'; readonly projection: string; readonly isWaiting: boolean }
   | { readonly kind: 'stop' };
 
 export type ProjectionMetric =
@@ -109,7 +109,7 @@ export const startProjections = (
       name,
       new SeenProjection(name, (message) => {
         // A reader that waits needs the newest events.
-        if (message.kind === 'hurry' && message.waiting && pending !== undefined) flush();
+        if (message.kind === 'reader' && message.isWaiting && pending !== undefined) flush();
         post(message);
       }),
     ]),
@@ -221,14 +221,14 @@ class SeenProjection implements FoldingProjection {
     return this.#generations.get(tag)?.parked.has(tenantId) ?? false;
   }
 
-  nextBatch(ms: number): Promise<void> {
-    if (this.#listeners.size === 0) this.#post({ kind: 'hurry', projection: this.name, waiting: true });
+  nextProgress(ms: number): Promise<void> {
+    if (this.#listeners.size === 0) this.#post({ kind: 'reader', projection: this.name, isWaiting: true });
     return new Promise((resolve) => {
       const done = (): void => {
         clearTimeout(timer);
         this.#listeners.delete(done);
         if (this.#listeners.size === 0) {
-          this.#post({ kind: 'hurry', projection: this.name, waiting: false });
+          this.#post({ kind: 'reader', projection: this.name, isWaiting: false });
         }
         resolve();
       };
@@ -252,7 +252,7 @@ class SeenProjection implements FoldingProjection {
 
   /** Announces the readers that wait already: a new thread counts waiting readers from 0. */
   started(): void {
-    if (this.#listeners.size > 0) this.#post({ kind: 'hurry', projection: this.name, waiting: true });
+    if (this.#listeners.size > 0) this.#post({ kind: 'reader', projection: this.name, isWaiting: true });
   }
 }
 

@@ -91,10 +91,10 @@ const run = async (): Promise<void> => {
           .then((page) => page && post({ kind: 'page', id, page }));
         return;
       }
-      case 'hurry':
+      case 'reader':
         events.wake?.();
-        progress.hurry(message.projection, message.waiting);
-        return runners.get(message.projection)?.hurry(message.waiting);
+        progress.setReader(message.projection, message.isWaiting);
+        return runners.get(message.projection)?.countReader(message.isWaiting);
       case 'stop':
         return stopping.abort();
       default:

@@ -26,7 +26,7 @@ export const backoffMs = ({ firstMs, longestMs }: Backoff, failures: number): nu
  * Config for `retry` of rxjs; without `count` it retries for ever. `isFinal` is called at each failure; when it returns
  * true, the error is rethrown.
  */
-export const retried = (
+export const retryConfig = (
   backoff: Backoff,
   options: { readonly count?: number; readonly isFinal?: (error: unknown, failures: number) => boolean } = {},
 ): RetryConfig => ({

@@ -2,28 +2,28 @@ import { hash } from 'node:crypto';
 
 /** The texts that the hash chain covers (docs/audit-format.md). */
 
-interface Actor {
+interface ChainedActor {
   readonly kind: string;
   readonly id: string;
   readonly user_id?: string | undefined;
 }
 
-interface Cause {
-  readonly actor: Actor;
+interface ChainedCause {
+  readonly actor: ChainedActor;
   readonly impersonatedBy?: string | undefined;
   readonly correlationId: string;
   readonly causationId: string;
   readonly traceparent?: string | undefined;
 }
 
-const actorText = ({ id, kind, user_id }: Actor): string =>
+const actorText = ({ id, kind, user_id }: ChainedActor): string =>
   user_id === undefined
     ? `{"id":${JSON.stringify(id)},"kind":"${kind}"}`
     : `{"id":${JSON.stringify(id)},"kind":"${kind}","user_id":${JSON.stringify(user_id)}}`;
 
 /** Canonical JSON of the event's metadata in two parts, before and after the member `hash`. */
 export const metadataTexts = (
-  { actor, causationId, correlationId, impersonatedBy, traceparent }: Cause,
+  { actor, causationId, correlationId, impersonatedBy, traceparent }: ChainedCause,
   at: number,
   previous: string,
   version: number,

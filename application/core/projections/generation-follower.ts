@@ -3,9 +3,9 @@ import type { Clock } from '../../ports/clock.ts';
 import type { Position, StoredEvent } from '../../ports/event-store.ts';
 import type { ProjectionMetrics } from '../../ports/metrics.ts';
 import { abortOf } from '../concurrency/abort.ts';
-import { retried, STORE_AWAY } from '../concurrency/retry-policy.ts';
+import { retryConfig, STORE_AWAY } from '../concurrency/retry-policy.ts';
 import type { EventCodec } from '../events/event-codec.ts';
-import { occurredAt } from '../events/occurred-at.ts';
+import { occurredAt } from '../events/metadata-texts.ts';
 import { nextTick, timer } from '../runtime/timers.ts';
 import {
   audit,
@@ -102,7 +102,7 @@ export class GenerationFollower extends WithDeps<
     const save = async (): Promise<void> => {
       if (!this.deps.generation.isStored) await this.deps.generation.save();
     };
-    return defer(save).pipe(retry(retried(STORE_AWAY)));
+    return defer(save).pipe(retry(retryConfig(STORE_AWAY)));
   }
 
   async #handle(batch: EventBatch, signal: AbortSignal): Promise<void> {

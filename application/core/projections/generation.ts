@@ -9,7 +9,7 @@ import { type GenerationId, leaseNameOf, type ParkedTenant, type ReadStore } fro
 import type { Span } from '../../ports/tracing.ts';
 import type { EventCodec } from '../events/event-codec.ts';
 import { logPages } from '../events/log-pages.ts';
-import { occurredAt, traceparentOf } from '../events/occurred-at.ts';
+import { occurredAt, traceparentOf } from '../events/metadata-texts.ts';
 import { ownerOf, parseStreamName, tenantPrefix } from '../events/stream-name.ts';
 import { BoundedCache, CacheBudget } from '../memory/bounded-cache.ts';
 import { RecentValues } from '../memory/recent-values.ts';

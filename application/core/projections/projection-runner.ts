@@ -106,16 +106,16 @@ export class ProjectionRunner implements FoldingProjection {
   }
 
   /** Resolves at the next progress of any generation, or after `ms`; until then, batches are folded at once. */
-  async nextBatch(ms: number): Promise<void> {
-    this.hurry(true);
-    const next = merge(this.#progress, timer(ms)).pipe(finalize(() => this.hurry(false)));
+  async nextProgress(ms: number): Promise<void> {
+    this.countReader(true);
+    const next = merge(this.#progress, timer(ms)).pipe(finalize(() => this.countReader(false)));
     await firstValueFrom(next);
   }
 
   /** Adds or removes a waiting reader; while any reader waits, batches are folded at once. */
-  hurry(waiting: boolean): void {
-    if (waiting) this.#options.waitingReaders.note();
-    this.#waiting.next(this.#waiting.value + (waiting ? 1 : -1));
+  countReader(isWaiting: boolean): void {
+    if (isWaiting) this.#options.waitingReaders.note();
+    this.#waiting.next(this.#waiting.value + (isWaiting ? 1 : -1));
   }
 
   isParked(tag: string, tenantId: string): boolean {

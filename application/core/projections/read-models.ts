@@ -119,7 +119,7 @@ export class ReadModels {
       if (reaches(runner.localCheckpoint(tag), target)) return true;
       const left = deadline - monotonic();
       if (left <= 0) return false;
-      await runner.nextBatch(left);
+      await runner.nextProgress(left);
     }
   }
 
@@ -227,7 +227,7 @@ export class ReadModels {
         if (monotonic() > deadline) throw behind('A read model lags behind. Try again.');
         const runner = this.#runners.get(first);
         // Readers poll at the same moments, so that one call of the store serves all of them.
-        await (runner?.nextBatch(POLL_MS * 4) ?? pause(POLL_MS - (monotonic() % POLL_MS)));
+        await (runner?.nextProgress(POLL_MS * 4) ?? pause(POLL_MS - (monotonic() % POLL_MS)));
       }
     } finally {
       this.#waiting.delete(waiter);

@@ -16,7 +16,7 @@ export interface FoldingProjection {
   localCheckpoint(tag: string): Position | undefined;
   isParked(tag: string, tenantId: string): boolean;
   /** Resolves at the next progress of a generation, or after `ms`; until then, batches are folded at once. */
-  nextBatch(ms: number): Promise<void>;
+  nextProgress(ms: number): Promise<void>;
 }
 
 /** A search that took long, without its values. */

@@ -1,9 +1,9 @@
 import type { Selection } from '../../ports/event-filter.ts';
 import type { EventFilter, EventStore, Position, ScanPage } from '../../ports/event-store.ts';
 import type { Logger } from '../../ports/logger.ts';
-import { retried, STORE_AWAY } from '../concurrency/retry-policy.ts';
+import { retryConfig, STORE_AWAY } from '../concurrency/retry-policy.ts';
 import { monotonic, timer } from '../runtime/timers.ts';
-import { defer, firstValueFrom, merge, retry, Subject, takeUntil } from '../rxjs.ts';
+import { defer, firstValueFrom, merge, retry, Subject, takeUntil, tap } from '../rxjs.ts';
 import { type BufferSize, type Excerpt, type Page, PageBuffer, type Place } from './page-buffer.ts';
 
 /** A follower of the log and its place. */
@@ -184,12 +184,15 @@ export class PageReader {
       this.#isAway = false;
       return { after: place, end: position, events, lastAt: next === undefined ? growths : undefined };
     });
-    const isFinal = (error: unknown): boolean => {
+    const logFailure = (error: unknown): void => {
       if (!this.#isAway) this.#logger.warn({ err: error, after: place }, 'the event log could not be read');
       this.#isAway = true;
-      return false;
     };
-    const tried = scan.pipe(retry(retried(STORE_AWAY, { isFinal })), takeUntil(this.#interrupted));
+    const tried = scan.pipe(
+      tap({ error: logFailure }),
+      retry(retryConfig(STORE_AWAY)),
+      takeUntil(this.#interrupted),
+    );
     return firstValueFrom(tried, { defaultValue: undefined });
   }
 }

@@ -1,7 +1,7 @@
 import type { Position, StoredEvent } from '../../ports/event-store.ts';
 import { Fenced, leaseNameOfSubscriber, type ReadStore } from '../../ports/read-store.ts';
 import type { BackgroundScheduler, Quantum } from '../concurrency/background-scheduler.ts';
-import { isUnavailable, ONE_EVENT, retried } from '../concurrency/retry-policy.ts';
+import { isUnavailable, ONE_EVENT, retryConfig } from '../concurrency/retry-policy.ts';
 import type { EventCodec, LoggedEvent } from '../events/event-codec.ts';
 import { tenantPrefix } from '../events/stream-name.ts';
 import { pause, timer } from '../runtime/timers.ts';
@@ -236,7 +236,7 @@ const handledAlone = async (
     if (isFinal(first)) throw first;
     let tries = 1;
     const again = defer(() => (tries++ === 1 ? throwError(() => first) : handle())).pipe(
-      retry(retried(ONE_EVENT, { count: TRIES - 1, isFinal })),
+      retry(retryConfig(ONE_EVENT, { count: TRIES - 1, isFinal })),
       catchError(async (error: unknown) => {
         if (isFinal(error)) throw error;
         const { id, position } = stored;

@@ -4,7 +4,7 @@ import { MEMORY } from '../../ports/memory.ts';
 import type { SubscriberProgress } from '../../ports/read-store.ts';
 import { type BackgroundScheduler, QUANTUM_MS, type Quantum } from '../concurrency/background-scheduler.ts';
 import { backoffMs, LEASED_WORK } from '../concurrency/retry-policy.ts';
-import { occurredAt } from '../events/occurred-at.ts';
+import { occurredAt } from '../events/metadata-texts.ts';
 import { ownerOf } from '../events/stream-name.ts';
 import { monotonic, pause, timer } from '../runtime/timers.ts';
 import { filter, firstValueFrom, Subject, takeUntil } from '../rxjs.ts';

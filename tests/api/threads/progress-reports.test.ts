@@ -30,11 +30,11 @@ describe('Progress reports of projections', () => {
   it('are sent at once for a projection that a reader waits for', () => {
     const { sent, reports } = begin();
     reports.note(made('tenants', '1'));
-    reports.hurry('users', true);
+    reports.setReader('users', true);
     expect(sent, 'what it had got to').to.deep.equal([[made('tenants', '1')]]);
     reports.note(made('users', '2'));
     expect(sent[1]).to.deep.equal([made('users', '2')]);
-    reports.hurry('users', false);
+    reports.setReader('users', false);
     reports.note(made('users', '3'));
     expect(sent).to.have.length(2);
     reports.flush();
@@ -44,7 +44,7 @@ describe('Progress reports of projections', () => {
   it('are not sent when empty', () => {
     const { sent, reports } = begin();
     reports.flush();
-    reports.hurry('users', true);
+    reports.setReader('users', true);
     expect(sent).to.deep.equal([]);
   });
 });

@@ -31,18 +31,18 @@ describe('The thread of the projections', () => {
         },
       },
     );
-    const hurries = () => workers.map(({ received }) => received.filter(({ kind }) => kind === 'hurry'));
+    const readers = () => workers.map(({ received }) => received.filter(({ kind }) => kind === 'reader'));
     const reader = thread.folding.find(({ name }) => name === 'users');
-    const waits = reader?.nextBatch(60_000);
-    const begins = { kind: 'hurry', projection: 'users', waiting: true };
-    expect(hurries()).to.deep.equal([[begins]]);
+    const waits = reader?.nextProgress(60_000);
+    const begins = { kind: 'reader', projection: 'users', isWaiting: true };
+    expect(readers()).to.deep.equal([[begins]]);
     workers[0]?.emit('exit', 1);
     await untilPasses(() => expect(workers).to.have.length(2));
-    expect(hurries()[1]).to.deep.equal([begins]);
+    expect(readers()[1]).to.deep.equal([begins]);
     const made = { projection: 'users', tag: 'v1', checkpoint: formatPosition(1), parked: [] };
     workers[1]?.emit('message', { kind: 'progress', made: [made] });
     await waits;
-    expect(hurries()[1]).to.deep.equal([begins, { ...begins, waiting: false }]);
+    expect(readers()[1]).to.deep.equal([begins, { ...begins, isWaiting: false }]);
     await thread.stop();
   });
 });

@@ -96,7 +96,7 @@ describe('a projection runner', () => {
     const expected = Array.from({ length: 450 }, (_, n) => `a${n + 1}`);
     const seen = new Set<string>();
     const runner = kit.runner({ onProgress: ({ checkpoint }) => seen.add(checkpoint ?? '') });
-    runner.hurry(true);
+    runner.countReader(true);
     running(runner);
     await answered(kit, 'v1', expected);
     expect([...seen].filter((checkpoint) => checkpoint !== '')).to.have.length.at.least(3);
