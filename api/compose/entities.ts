@@ -6,7 +6,7 @@ import { recordDeleter } from '../../application/entities/record-deleter.ts';
 import { RecordLinks } from '../../application/entities/record-links.ts';
 import { RecordNotes } from '../../application/entities/record-notes.ts';
 import { Records } from '../../application/entities/records.ts';
-import { jobStarter, schemaChanger } from '../../application/entities/schema-follower.ts';
+import { jobStarter, schemaChanger } from '../../application/entities/schema-subscribers.ts';
 import { type FindBroken, Schemas } from '../../application/entities/schemas.ts';
 import type { PublishedWorkflows } from '../../application/workflow/workflow-uses.ts';
 import { every } from '../../domain/core/projection.ts';

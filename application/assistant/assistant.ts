@@ -33,7 +33,7 @@ export class Assistant extends WithDeps<{
   readonly streams: Streams;
   readonly metrics: Pick<Metrics, 'questionAsked'>;
 }> {
-  readonly #admission = new QuestionLimiter();
+  readonly #limiter = new QuestionLimiter();
 
   /**
    * @throws {DomainError} `embedding_model_unavailable`, `unavailable`, `rate_limited`,
@@ -43,7 +43,7 @@ export class Assistant extends WithDeps<{
     const began = monotonic();
     let outcome: QuestionOutcome = 'failed';
     try {
-      const answer = await this.#admission.admit(tenantId, () => this.#answer(tenantId, question, context));
+      const answer = await this.#limiter.admit(tenantId, () => this.#answer(tenantId, question, context));
       outcome = answer.passages.length === 0 ? 'nothing_found' : 'answered';
       return answer;
     } catch (error) {

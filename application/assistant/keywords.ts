@@ -166,7 +166,7 @@ export class KeywordIndex {
     const rows = this.#lengths.length;
     const bm25 = new Float32Array(rows);
     const coverage = new Float32Array(rows);
-    const middling = rows === 0 ? 1 : Math.max(1, this.#total / rows);
+    const meanLength = rows === 0 ? 1 : Math.max(1, this.#total / rows);
     const worths = terms
       .map(({ term, weight }) => ({ term, worth: this.rarity(term) * weight }))
       .toSorted((a, b) => b.worth - a.worth)
@@ -180,7 +180,7 @@ export class KeywordIndex {
         for (const entry of this.#postings.get(form) ?? []) {
           const row = Math.floor(entry / 2 ** COUNT_BITS);
           const count = (entry % 2 ** COUNT_BITS) * share;
-          const norm = K1 * (1 - B + (B * (this.#lengths[row] ?? 0)) / middling);
+          const norm = K1 * (1 - B + (B * (this.#lengths[row] ?? 0)) / meanLength);
           const gain = (worth * count * (K1 + 1)) / (count + norm);
           if (gain > (gained.get(row) ?? 0)) gained.set(row, gain);
         }

@@ -1,6 +1,6 @@
 import { DomainError } from '../../domain/core/errors.ts';
 
-interface AdmissionLimits {
+interface QuestionLimits {
   /** Concurrent questions of one tenant. */
   readonly perTenant: number;
   /** Concurrent questions of all tenants. */
@@ -8,15 +8,15 @@ interface AdmissionLimits {
 }
 
 /** `perTenant` is far below `together`: an upstream may need half a minute, and one tenant must not use all slots. */
-const ADMISSION: AdmissionLimits = { perTenant: 32, together: 192 };
+const QUESTION_LIMITS: QuestionLimits = { perTenant: 32, together: 192 };
 
 /** Limits concurrent questions; refuses questions beyond the limit. */
 export class QuestionLimiter {
-  readonly #limits: AdmissionLimits;
+  readonly #limits: QuestionLimits;
   readonly #inside = new Map<string, number>();
   #together = 0;
 
-  constructor(limits: AdmissionLimits = ADMISSION) {
+  constructor(limits: QuestionLimits = QUESTION_LIMITS) {
     this.#limits = limits;
   }
 

@@ -20,7 +20,7 @@ import { WithDeps } from '../core/with-deps.ts';
 import type { PartnerDirectory } from '../partners/partner-directory.ts';
 import type { Position } from '../ports/event-store.ts';
 import type { InvoiceLog } from './invoice-log.ts';
-import type { InvoiceIssuing, Issuing } from './issuing.ts';
+import type { InvoiceIssuing, InvoiceRef } from './issuing.ts';
 import type { Statements } from './statements.ts';
 
 export type InvoiceNow = Written<{ readonly invoice: Invoice }>;
@@ -133,17 +133,17 @@ export class Invoices extends WithDeps<{
     );
   }
 
-  async #find(partnerId: string, invoiceId: string): Promise<Issuing> {
+  async #find(partnerId: string, invoiceId: string): Promise<InvoiceRef> {
     const customerId = await this.deps.customerOf(partnerId, invoiceId);
     if (customerId === undefined) throw notFound();
     return { scope: partnerScope(partnerId), customerId, invoiceId };
   }
 
-  #stream({ scope, customerId }: Issuing) {
+  #stream({ scope, customerId }: InvoiceRef) {
     return this.deps.streams.of(invoicesStream, scope, customerId);
   }
 
-  async #invoice({ scope, customerId, invoiceId }: Issuing, state: InvoicesState): Promise<Invoice> {
+  async #invoice({ scope, customerId, invoiceId }: InvoiceRef, state: InvoicesState): Promise<Invoice> {
     const from = liveInvoice(state, invoiceId)?.at;
     const invoice = await this.deps.log.invoice(scope, customerId, invoiceId, from);
     if (invoice === undefined) throw notFound();

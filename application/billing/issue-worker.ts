@@ -2,10 +2,10 @@ import { holdLease, type LeaseOptions } from '../core/subscriptions/lease.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Logger } from '../ports/logger.ts';
 import { leaseNameOfSubscriber } from '../ports/read-store.ts';
-import type { InvoiceIssuing, Issuing } from './issuing.ts';
+import type { InvoiceIssuing, InvoiceRef } from './issuing.ts';
 
 /** An invoice that is being issued; `since` is the time (ms) at which its issue started. */
-export interface Pending extends Issuing {
+export interface Pending extends InvoiceRef {
   readonly since: number;
 }
 

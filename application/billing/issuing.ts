@@ -20,8 +20,8 @@ import type { Logger } from '../ports/logger.ts';
 import type { ReadStore } from '../ports/read-store.ts';
 import type { InvoiceLog } from './invoice-log.ts';
 
-/** An invoice that is being issued. */
-export interface Issuing {
+/** Names an invoice: its partner, customer and id. */
+export interface InvoiceRef {
   /** `partner_<id>` */
   readonly scope: string;
   readonly customerId: string;
@@ -75,7 +75,7 @@ export class InvoiceIssuing extends WithDeps<{
   readonly #running = new Map<string, Promise<IssueOutcome>>();
 
   /** The running call of this process for the invoice; undefined if there is none. */
-  running({ scope, invoiceId }: Issuing): Promise<IssueOutcome> | undefined {
+  running({ scope, invoiceId }: InvoiceRef): Promise<IssueOutcome> | undefined {
     return this.#running.get(`${scope}/${invoiceId}`);
   }
 
@@ -83,14 +83,14 @@ export class InvoiceIssuing extends WithDeps<{
    * Resolves to `waiting` on an error of the upstream or a store, instead of rejecting.
    * @param isFirst no earlier call was made, so that a refusal is final
    */
-  attempt(issuing: Issuing, isFirst: boolean, signal: AbortSignal): Promise<IssueOutcome> {
-    const key = `${issuing.scope}/${issuing.invoiceId}`;
+  attempt(ref: InvoiceRef, isFirst: boolean, signal: AbortSignal): Promise<IssueOutcome> {
+    const key = `${ref.scope}/${ref.invoiceId}`;
     const running = this.#running.get(key);
     if (running !== undefined) return running;
-    const started = this.#underLease(issuing, isFirst, signal)
+    const started = this.#underLease(ref, isFirst, signal)
       .catch((error: unknown): IssueOutcome => {
         this.deps.logger.warn(
-          { err: error, invoice_id: issuing.invoiceId },
+          { err: error, invoice_id: ref.invoiceId },
           'an invoice could not be issued; it is retried later',
         );
         return 'waiting';
@@ -100,23 +100,23 @@ export class InvoiceIssuing extends WithDeps<{
     return started;
   }
 
-  async #underLease(issuing: Issuing, isFirst: boolean, signal: AbortSignal): Promise<IssueOutcome> {
+  async #underLease(ref: InvoiceRef, isFirst: boolean, signal: AbortSignal): Promise<IssueOutcome> {
     const { leases, owner, logger, leaseMs = LEASE_MS } = this.deps;
     if (signal.aborted) return 'waiting';
-    const lease = await leases.acquireLease(`billing:${issuing.scope}/${issuing.invoiceId}`, owner, leaseMs);
+    const lease = await leases.acquireLease(`billing:${ref.scope}/${ref.invoiceId}`, owner, leaseMs);
     if (lease === undefined) return 'busy';
     let outcome: IssueOutcome = 'waiting';
     // `whileRenewed` uses only the lease methods of the store.
     const options = { store: leases as ReadStore, logger, owner, ttlMs: leaseMs };
     await whileRenewed(lease, options, signal, async (_lease, held) => {
-      outcome = await this.#attempt(issuing, isFirst, held);
+      outcome = await this.#attempt(ref, isFirst, held);
     });
     return outcome;
   }
 
-  async #attempt(issuing: Issuing, isFirst: boolean, signal: AbortSignal): Promise<IssueOutcome> {
+  async #attempt(ref: InvoiceRef, isFirst: boolean, signal: AbortSignal): Promise<IssueOutcome> {
     const { log, streams } = this.deps;
-    const { scope, customerId, invoiceId } = issuing;
+    const { scope, customerId, invoiceId } = ref;
     const { state: invoices } = await streams.of(invoicesStream, scope, customerId).refresh();
     const entry = liveInvoice(invoices, invoiceId);
     if (entry?.state !== 'issuing') return 'ended';
@@ -130,13 +130,13 @@ export class InvoiceIssuing extends WithDeps<{
     if (answer === undefined) return 'waiting';
     switch (answer.kind) {
       case 'accepted':
-        await this.#accepted(issuing, invoice, answer.reference);
+        await this.#accepted(ref, invoice, answer.reference);
         return 'ended';
       case 'refused':
-        await this.#record(issuing, (state) => refuseIssue(state, invoiceId, entry.attempt, answer.message));
+        await this.#record(ref, (state) => refuseIssue(state, invoiceId, entry.attempt, answer.message));
         return 'ended';
       case 'unknown':
-        await this.#record(issuing, (state) => delayIssue(state, invoiceId, entry.attempt, answer.message));
+        await this.#record(ref, (state) => delayIssue(state, invoiceId, entry.attempt, answer.message));
         return 'waiting';
       default:
         return answer satisfies never;
@@ -144,9 +144,9 @@ export class InvoiceIssuing extends WithDeps<{
   }
 
   /** An invoice voided during the call stays void; the upstream's copy needs manual repair. */
-  async #accepted(issuing: Issuing, invoice: Invoice, reference: string): Promise<void> {
-    const { invoiceId } = issuing;
-    const state = await this.#record(issuing, (before, context) =>
+  async #accepted(ref: InvoiceRef, invoice: Invoice, reference: string): Promise<void> {
+    const { invoiceId } = ref;
+    const state = await this.#record(ref, (before, context) =>
       finishIssue(before, invoiceId, reference, invoice, context),
     );
     if (liveInvoice(state, invoiceId) !== undefined) return;
@@ -186,7 +186,7 @@ export class InvoiceIssuing extends WithDeps<{
   }
 
   async #record(
-    { scope, customerId, invoiceId }: Issuing,
+    { scope, customerId, invoiceId }: InvoiceRef,
     decide: (state: InvoicesState, context: DecisionContext) => readonly InvoiceEvent[],
   ): Promise<InvoicesState> {
     const cause: Cause = {

@@ -54,9 +54,9 @@ export class MeteredUsage extends WithDeps<{ model: MeteringModel; events: Event
     const [from, to] = [cuts[0], cuts.at(-1)];
     if (from === undefined || to === undefined || to <= from) return [];
     return this.#whileUnchanged(customer, async (present) => {
-      const tally = new UsageByPeriod(cuts);
-      await this.#collect(present, { from, to }, cuts, tally);
-      return tally.periods();
+      const usage = new UsageByPeriod(cuts);
+      await this.#collect(present, { from, to }, cuts, usage);
+      return usage.periods();
     });
   }
 

@@ -37,7 +37,7 @@ export class DeletionPlan extends WithDeps<PlanFacts> {
   readonly #blockedBy = new Map<string, string[]>();
 
   /** Adds a record to delete. */
-  async consider(rootId: string, entityName: string): Promise<void> {
+  async add(rootId: string, entityName: string): Promise<void> {
     if (this.#removed.has(rootId)) return;
     this.#settle(await this.#candidate(rootId, entityName));
   }

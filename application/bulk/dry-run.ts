@@ -19,7 +19,7 @@ export type DryRun =
   | { readonly kind: 'skips' }
   | { readonly kind: 'refused'; readonly refusal: RowRefusal };
 
-export interface Asked extends Pick<NewSession, 'entityName' | 'opParams' | 'createdBy'> {
+export interface DryRunRequest extends Pick<NewSession, 'entityName' | 'opParams' | 'createdBy'> {
   readonly tenantId: string;
 }
 
@@ -28,7 +28,7 @@ const refused = (refusal: RowRefusal): DryRun => ({ kind: 'refused', refusal });
 /** For a deletion, checks only the record itself; a `DeletionPlan` checks references for all rows together. */
 export const dryRun = async (
   { records, jobs }: { readonly records: Records; readonly jobs: Jobs },
-  { tenantId, entityName, opParams, createdBy }: Asked,
+  { tenantId, entityName, opParams, createdBy }: DryRunRequest,
   state: RecordState,
 ): Promise<DryRun> => {
   if (state.status !== 'live' || state.entityName !== entityName) return refused(recordNotFound);

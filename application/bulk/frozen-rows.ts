@@ -21,7 +21,7 @@ export interface Frozen {
   /** Ids in the order of the preview. */
   readonly rows: readonly string[];
   /** 1 for each row with a recorded result. */
-  readonly isDone: Uint8Array;
+  readonly doneRows: Uint8Array;
   /** Cause of the commit. */
   readonly cause: Cause;
   /** Position of the commit's start. */
@@ -35,7 +35,7 @@ export const readFrozen = async (
   session: SessionState,
 ): Promise<Frozen> => {
   const rows: string[] = [];
-  const isDone = new Uint8Array(session.counts.total_resolved);
+  const doneRows = new Uint8Array(session.counts.total_resolved);
   let commit: LoggedEvent | undefined;
   for await (const event of sessionEvents(log, tenantId, session.id)) {
     const frozen = dataOf(BulkRowsResolved, event);
@@ -43,13 +43,13 @@ export const readFrozen = async (
     if (event.type === BulkCommitStarted.type) commit = event;
     const processed = dataOf(BulkRowsProcessed, event);
     if (processed === undefined) continue;
-    for (const row of [...processed.succeeded, ...processed.skipped]) isDone[row] = 1;
-    for (const { row } of processed.errors) isDone[row] = 1;
+    for (const row of [...processed.succeeded, ...processed.skipped]) doneRows[row] = 1;
+    for (const { row } of processed.errors) doneRows[row] = 1;
   }
-  if (commit === undefined || rows.length !== isDone.length)
+  if (commit === undefined || rows.length !== doneRows.length)
     throw new Error(`session ${session.id} is not whole`);
   const { actor, impersonatedBy, correlationId, id: causationId, position: since } = commit;
-  return { rows, isDone, cause: { actor, impersonatedBy, correlationId, causationId }, since };
+  return { rows, doneRows, cause: { actor, impersonatedBy, correlationId, causationId }, since };
 };
 
 /** All row errors in the order of the rows: the commit's errors if it has ended, otherwise the preview's errors. */

@@ -21,7 +21,7 @@ import type { Jobs } from '../workflow/jobs.ts';
 import { NO_CASCADE, type Referrers } from './cascades.ts';
 import { bytesOf, chunked } from './chunking.ts';
 import { DeletionPlan } from './deletion-plan.ts';
-import { type Asked, type DryRun, dryRun, sampleOf } from './dry-run.ts';
+import { type DryRun, type DryRunRequest, dryRun, sampleOf } from './dry-run.ts';
 import { stateOf } from './row.ts';
 
 /** Number of rows whose states are read from the store together. */
@@ -69,9 +69,9 @@ export class BulkPreviews extends WithDeps<{
     rows: readonly string[],
     cause: Cause,
   ): Promise<Written<{ readonly state: BulkState; readonly shown: Shown }>> {
-    const asked = { ...begun, tenantId };
-    const dryRuns = await this.#dryRunAll(asked, rows);
-    const sample = await this.#sample(asked, rows, dryRuns);
+    const request = { ...begun, tenantId };
+    const dryRuns = await this.#dryRunAll(request, rows);
+    const sample = await this.#sample(request, rows, dryRuns);
     const session = { ...begun, attempt: this.deps.ids.next() };
     const stored = await this.#store(tenantId, session, rows, dryRuns, sample, cause);
     const shown = {
@@ -82,7 +82,7 @@ export class BulkPreviews extends WithDeps<{
     return { ...stored, shown };
   }
 
-  async #dryRunAll(asked: Asked, rows: readonly string[]): Promise<DryRuns> {
+  async #dryRunAll(request: DryRunRequest, rows: readonly string[]): Promise<DryRuns> {
     const versions = new Uint32Array(rows.length);
     const kinds = new Uint8Array(rows.length);
     const errors: RowError[] = [];
@@ -91,22 +91,22 @@ export class BulkPreviews extends WithDeps<{
       errors.push({ row, record_id: rows[row] ?? '', current_state, ...refusal });
     };
     const note = (row: number, state: RecordState, result: DryRun): void => {
-      if (state.status === 'live' && state.entityName === asked.entityName) versions[row] = state.version;
+      if (state.status === 'live' && state.entityName === request.entityName) versions[row] = state.version;
       if (result.kind === 'refused') {
         const isThere = result.refusal.code !== 'record_not_found';
         refuse(row, result.refusal, isThere ? stateOf(state) : '');
       } else kinds[row] = result.kind === 'skips' ? SKIPS : SUCCEEDS;
     };
-    const slice = timeSlices.of(asked.tenantId, 'previewRows');
+    const slice = timeSlices.of(request.tenantId, 'previewRows');
     for (let first = 0; first < rows.length; first += READ_TOGETHER) {
       if (slice.isOver) await slice.next();
-      const states = await this.#statesOf(asked.tenantId, rows.slice(first, first + READ_TOGETHER));
+      const states = await this.#statesOf(request.tenantId, rows.slice(first, first + READ_TOGETHER));
       await Promise.all(
-        states.map(async (state, nth) => note(first + nth, state, await dryRun(this.deps, asked, state))),
+        states.map(async (state, nth) => note(first + nth, state, await dryRun(this.deps, request, state))),
       );
     }
     const cascade =
-      asked.opParams.kind === 'delete' ? await this.#plan(asked, rows, kinds, refuse, slice) : undefined;
+      request.opParams.kind === 'delete' ? await this.#plan(request, rows, kinds, refuse, slice) : undefined;
     return { versions, kinds, errors: errors.toSorted((a, b) => a.row - b.row), cascade };
   }
 
@@ -119,7 +119,7 @@ export class BulkPreviews extends WithDeps<{
   }
 
   async #plan(
-    { tenantId, entityName }: Asked,
+    { tenantId, entityName }: DryRunRequest,
     rows: readonly string[],
     kinds: Uint8Array,
     refuse: (row: number, refusal: RowRefusal, currentState: string) => void,
@@ -138,7 +138,7 @@ export class BulkPreviews extends WithDeps<{
     for (const [row, id] of rows.entries()) {
       if (kinds[row] !== SUCCEEDS) continue;
       selected.add(id);
-      await plan.consider(id, entityName);
+      await plan.add(id, entityName);
       if (slice.isOver) await slice.next();
     }
     for (const [row, id] of rows.entries()) {
@@ -150,14 +150,18 @@ export class BulkPreviews extends WithDeps<{
     return plan.summary(selected);
   }
 
-  async #sample(asked: Asked, rows: readonly string[], { kinds }: DryRuns): Promise<readonly Sample[]> {
+  async #sample(
+    request: DryRunRequest,
+    rows: readonly string[],
+    { kinds }: DryRuns,
+  ): Promise<readonly Sample[]> {
     const samples: Sample[] = [];
     let bytes = 0;
     for (const [row, id] of rows.entries()) {
       if (samples.length >= SAMPLES) break;
       if (kinds[row] !== SUCCEEDS) continue;
-      const state = await this.#state(asked.tenantId, id);
-      const result = await dryRun(this.deps, asked, state);
+      const state = await this.#state(request.tenantId, id);
+      const result = await dryRun(this.deps, request, state);
       if (result.kind !== 'succeeds') continue;
       const sample = sampleOf(id, state, result);
       bytes += Buffer.byteLength(JSON.stringify(sample));

@@ -32,7 +32,7 @@ interface RowEdit extends StreamCommand<RecordState, RecordEvent, SchemaView> {
   seen?: LiveRecord | undefined;
   refusal?: RowResult | undefined;
   /** Set when the values refer to records or users; the edit then needs a separate command. */
-  linking?: LiveRecord | undefined;
+  recordToLink?: LiveRecord | undefined;
 }
 
 const NO_LINKS: LinkFacts = { missing: new Set(), registrations: {} };
@@ -57,9 +57,9 @@ export class RowEdits extends RowOperation<EditParams> {
           if (outcome?.status !== 'fulfilled') return refused(outcome?.reason, edit.seen);
           const { events, position } = outcome.value;
           if (events.length > 0) return { kind: 'succeeded', position };
-          return edit.linking === undefined
+          return edit.recordToLink === undefined
             ? (edit.refusal ?? { kind: 'skipped' })
-            : this.#editLinked(edit.linking);
+            : this.#editLinked(edit.recordToLink);
         }),
       );
     } catch (reason) {
@@ -74,7 +74,7 @@ export class RowEdits extends RowOperation<EditParams> {
       decide: (state, _at, schema) => {
         edit.seen = undefined;
         edit.refusal = undefined;
-        edit.linking = undefined;
+        edit.recordToLink = undefined;
         refuseMixUp(state, id);
         if (state.status !== 'live' || state.entityName !== this.deps.run.entityName) {
           edit.refusal = errored(recordNotFound, '');
@@ -87,7 +87,7 @@ export class RowEdits extends RowOperation<EditParams> {
         }
         const resolved = resolve(schema.fields, state.values, this.#values);
         if (resolved.links.length > 0) {
-          edit.linking = state;
+          edit.recordToLink = state;
           return [];
         }
         return updateRecord(state, schema, { values: this.#values }, NO_LINKS, resolved);

@@ -43,7 +43,7 @@ const UNEXPECTED_TRIES = 3;
 export class RowLoop extends WithDeps<
   RowLoopDeps & {
     readonly run: CommitRun;
-    readonly frozen: Pick<Frozen, 'rows' | 'isDone'>;
+    readonly frozen: Pick<Frozen, 'rows' | 'doneRows'>;
     readonly recorder: Recorder;
   }
 > {

@@ -9,7 +9,7 @@ export class RowQueue {
   /** Ids of records. */
   readonly #rows: readonly string[];
   /** 1 for each row with a final result; the queue updates it. */
-  readonly #isDone: Uint8Array;
+  readonly #doneRows: Uint8Array;
   #next = 0;
   readonly #ready: number[] = [];
   /** Rows by the row that they wait for. */
@@ -23,9 +23,9 @@ export class RowQueue {
   #deletedBefore = -1;
   #isLastRound = false;
 
-  constructor({ rows, isDone }: Pick<Frozen, 'rows' | 'isDone'>) {
+  constructor({ rows, doneRows }: Pick<Frozen, 'rows' | 'doneRows'>) {
     this.#rows = rows;
-    this.#isDone = isDone;
+    this.#doneRows = doneRows;
   }
 
   /** Undefined when no row is ready now, or none is left. */
@@ -49,7 +49,7 @@ export class RowQueue {
   /** Records the final result of a row. */
   done(row: number, isDeleted: boolean): void {
     this.#underWay -= 1;
-    this.#isDone[row] = 1;
+    this.#doneRows[row] = 1;
     if (isDeleted) {
       this.#deleted += 1;
       this.#isLastRound = false;
@@ -66,7 +66,7 @@ export class RowQueue {
     this.#underWay -= 1;
     this.#index ??= new Map(this.#rows.map((id, i) => [id, i]));
     const other = this.#index.get(blockedBy);
-    if (other === undefined || this.#isDone[other] === 1) this.#postponed.push(row);
+    if (other === undefined || this.#doneRows[other] === 1) this.#postponed.push(row);
     else {
       const waiting = this.#waiting.get(other);
       if (waiting === undefined) this.#waiting.set(other, [row]);
@@ -77,11 +77,11 @@ export class RowQueue {
 
   /** Rows without a final result. */
   *left(): Iterable<number> {
-    for (let row = 0; row < this.#rows.length; row += 1) if (this.#isDone[row] !== 1) yield row;
+    for (let row = 0; row < this.#rows.length; row += 1) if (this.#doneRows[row] !== 1) yield row;
   }
 
   #unseen(): number | undefined {
-    while (this.#next < this.#rows.length && this.#isDone[this.#next] === 1) this.#next += 1;
+    while (this.#next < this.#rows.length && this.#doneRows[this.#next] === 1) this.#next += 1;
     if (this.#next >= this.#rows.length) return undefined;
     this.#next += 1;
     return this.#next - 1;

@@ -88,7 +88,7 @@ export class Deletions extends WithDeps<{
       });
       if (result.outcome === 'deleted') {
         const { position } = result;
-        return untilSwept === true ? this.sweep(attempt, position) : this.#followed(attempt, position);
+        return untilSwept === true ? this.sweep(attempt, position) : this.#waitForCascade(attempt, position);
       }
       if (result.outcome === 'in_use') throw inUse(result.blocker);
       await pause(POLL_MS * 2 ** tries * (0.5 + randomNumber()));
@@ -188,7 +188,10 @@ export class Deletions extends WithDeps<{
   }
 
   /** Waits a short time for the cascade, so that the caller usually finds it complete. */
-  async #followed(attempt: CausedAttempt, position: Position | undefined): Promise<Position | undefined> {
+  async #waitForCascade(
+    attempt: CausedAttempt,
+    position: Position | undefined,
+  ): Promise<Position | undefined> {
     // `recordDeleter` completes a failed sweep.
     const sweeping = this.sweep(attempt, position).catch(() => position);
     const ended = new AbortController();

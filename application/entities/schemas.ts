@@ -34,7 +34,7 @@ export type FindBroken = (
 type ChangedEntity = Written<{ readonly entity: EntitySchema }>;
 
 /** Time (ms) within which other processes see a change, and end the writes that began before it. */
-export const OTHERS_MS = 300;
+export const OTHER_PROCESSES_MS = 300;
 /** A change that is not settled after this long (ms) is taken over by another process. */
 const TAKEOVER_MS = 5000;
 const POLL_MS = 100;
@@ -180,7 +180,7 @@ export class Schemas extends WithDeps<{
       const rules = tightenings(schema.fields, proposal.fields);
       let broken = await this.deps.findBroken(tenantId, name, rules);
       if (broken === undefined) {
-        await this.#pause(OTHERS_MS);
+        await this.#pause(OTHER_PROCESSES_MS);
         broken = await this.deps.findBroken(tenantId, name, rules);
       }
       if (broken !== undefined) {

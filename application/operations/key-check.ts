@@ -66,7 +66,7 @@ export class KeyCheck extends WithDeps<{
   }
 
   /** Whether any key is missing without an erasure that explains it. */
-  get misses(): boolean {
+  get hasUnexplainedMisses(): boolean {
     for (const id of this.#gone.keys()) if (!this.#erased.has(id)) return true;
     return false;
   }

@@ -92,7 +92,7 @@ class Comparison extends WithDeps<
     store: this.deps.scratch,
   });
   readonly #found: Difference[] = [];
-  #stopped: ReadonlySet<string> = new Set();
+  #parkedTenants: ReadonlySet<string> = new Set();
   #documents = 0;
 
   async run(): Promise<Compared> {
@@ -131,8 +131,8 @@ class Comparison extends WithDeps<
   /** Documents of a tenant that is parked in either generation cannot be compared. */
   async #noteParked(): Promise<void> {
     const { parked } = await this.deps.live.state(this.#generation);
-    this.#stopped = new Set([...parked.map(({ tenant }) => tenant), ...this.#rebuilt.parkedTenants]);
-    for (const tenant of this.#stopped) this.#add({ kind: 'parked', tenant });
+    this.#parkedTenants = new Set([...parked.map(({ tenant }) => tenant), ...this.#rebuilt.parkedTenants]);
+    for (const tenant of this.#parkedTenants) this.#add({ kind: 'parked', tenant });
   }
 
   /** Folds up to `target`, which the active generation has reached, and never beyond. */
@@ -155,9 +155,9 @@ class Comparison extends WithDeps<
     let suspects: DocKey[] = [];
     for (let after: { tenant: string; id: string } | undefined; ; ) {
       const page = await side.list(this.#generation, collection, after, PAGE);
-      const wanted = page.filter(({ tenant }) => !this.#stopped.has(tenant));
+      const wanted = page.filter(({ tenant }) => !this.#parkedTenants.has(tenant));
       const keys = wanted.map(({ tenant, id }) => ({ collection, tenant, id }));
-      const others = await (side === live ? this.#made(keys) : this.#live(keys));
+      const others = await (side === live ? this.#rebuiltDocs(keys) : this.#live(keys));
       for (const [at, { doc, isIndexed, ...key }] of wanted.entries()) {
         const other = others[at];
         const place = { collection, tenant: key.tenant, id: key.id };
@@ -195,7 +195,7 @@ class Comparison extends WithDeps<
       );
       const target = places.reduce(latest, this.#rebuilt.checkpoint);
       if (target !== undefined) await this.#foldTo(target);
-      const made = await this.#made(left);
+      const made = await this.#rebuiltDocs(left);
       const stood = canonicalJson([from, found.map(placeOf)]);
       if (stood !== before) quietSince = monotonic();
       before = stood;
@@ -212,7 +212,7 @@ class Comparison extends WithDeps<
     }
   }
 
-  async #made(keys: readonly DocKey[]): Promise<(StoredDoc | undefined)[]> {
+  async #rebuiltDocs(keys: readonly DocKey[]): Promise<(StoredDoc | undefined)[]> {
     return keys.length === 0 ? [] : this.deps.scratch.load(this.#generation, keys);
   }
 

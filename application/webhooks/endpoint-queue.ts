@@ -82,7 +82,7 @@ export class EndpointQueue extends WithDeps<{
       const limit = PAGE + underWay + this.#ended.size;
       const found = await this.deps.pending.of(this.deps.name, limit, undefined);
       const due = this.#open(found).filter(({ dueAt }) => dueAt <= now);
-      this.#forgetKnown(found);
+      this.#forgetUnlisted(found);
       if (due.length > 0) return this.#take(due);
     }
     // A delivery that ends during the read is remembered, since the result may still have it.
@@ -107,7 +107,7 @@ export class EndpointQueue extends WithDeps<{
   }
 
   /** Forgets ended deliveries that the read model no longer returns. */
-  #forgetKnown(found: readonly Due[]): void {
+  #forgetUnlisted(found: readonly Due[]): void {
     const waiting = new Set(found.map(({ id }) => id));
     for (const id of this.#ended) if (!waiting.has(id)) this.#ended.delete(id);
   }

@@ -12,7 +12,7 @@ interface LastLine {
   line: number;
 }
 
-type Place = Pick<ExportedEvent, 'position' | 'stream' | 'revision'>;
+type EventPlace = Pick<ExportedEvent, 'position' | 'stream' | 'revision'>;
 
 const START = '0'.repeat(64);
 const HASH = '"hash":"';
@@ -128,7 +128,7 @@ export class Verifier {
   }
 
   /** Each event matches its own hash, so a wrong link means that the earlier event was changed and hashed again. */
-  #checkLink(event: Place, previous: string, last: LastLine | undefined, name: string): void {
+  #checkLink(event: EventPlace, previous: string, last: LastLine | undefined, name: string): void {
     if (previous === (last?.hash ?? START)) return;
     const { stream, revision } = event;
     if (last === undefined) {
@@ -145,7 +145,7 @@ export class Verifier {
   }
 
   /** Before the first event after a head's position, checks the head against the streams read so far. */
-  #passHeads(event: Place | undefined): void {
+  #passHeads(event: EventPlace | undefined): void {
     for (let given = this.#heads[this.#nextHead]; given !== undefined; given = this.#heads[this.#nextHead]) {
       if (event !== undefined && event.position <= given.head.position) return;
       this.#checkRoot(given);

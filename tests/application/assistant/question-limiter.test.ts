@@ -10,21 +10,21 @@ const code = async (work: Promise<unknown>): Promise<string> => {
 
 describe('concurrent questions', () => {
   it('are limited per tenant and in total, and a finished question frees its slot', async () => {
-    const admission = new QuestionLimiter({ perTenant: 2, together: 3 });
+    const limiter = new QuestionLimiter({ perTenant: 2, together: 3 });
     const gates = [1, 2, 3].map(() => Promise.withResolvers<string>());
     const [one, two, three] = gates.map(({ promise }, n) =>
-      admission.admit(n < 2 ? 'acme' : 'other', () => promise),
+      limiter.admit(n < 2 ? 'acme' : 'other', () => promise),
     );
-    expect(await code(admission.admit('acme', async () => 'in'))).to.equal('rate_limited');
-    expect(await code(admission.admit('third', async () => 'in'))).to.equal('unavailable');
+    expect(await code(limiter.admit('acme', async () => 'in'))).to.equal('rate_limited');
+    expect(await code(limiter.admit('third', async () => 'in'))).to.equal('unavailable');
     gates[0]?.resolve('done');
     expect(await one).to.equal('done');
-    expect(await admission.admit('acme', async () => 'in')).to.equal('in');
+    expect(await limiter.admit('acme', async () => 'in')).to.equal('in');
     gates[1]?.reject(new Error('broken'));
     expect(await rejection(two ?? Promise.resolve())).to.be.instanceOf(Error);
     gates[2]?.resolve('done');
     await three;
-    const all = [1, 2].map((n) => admission.admit('acme', async () => n));
+    const all = [1, 2].map((n) => limiter.admit('acme', async () => n));
     expect(await Promise.all(all), 'a failure makes room too').to.deep.equal([1, 2]);
   });
 });

@@ -15,12 +15,12 @@ describe('Usage by period', () => {
         fc.array(instant, { maxLength: 20 }),
         (some, moments) => {
           const cuts = some.toSorted();
-          const tally = new UsageByPeriod(cuts);
+          const usage = new UsageByPeriod(cuts);
           // Adds usage at the very instant of each cut.
           const all = [...moments, ...cuts];
           for (const at of all) {
-            tally.add(at, { messages_sent: 1 });
-            tally.addUser(at, at);
+            usage.add(at, { messages_sent: 1 });
+            usage.addUser(at, at);
           }
           const wanted = new Map<string, string[]>();
           for (const at of all) {
@@ -29,7 +29,7 @@ describe('Usage by period', () => {
             const from = begun.at(-1) ?? '';
             wanted.set(from, [...(wanted.get(from) ?? []), at]);
           }
-          const found = tally.periods().map(({ from, counts, users }) => [from, counts.messages_sent, users]);
+          const found = usage.periods().map(({ from, counts, users }) => [from, counts.messages_sent, users]);
           expect(found).to.deep.equal(
             [...wanted]
               .toSorted(([a], [b]) => (a < b ? -1 : 1))

@@ -3,7 +3,7 @@ import { WriterGate } from '../../../application/core/commands/writer-gate.ts';
 import type { LoggedEvent } from '../../../application/core/events/event-codec.ts';
 import type { Subscriber } from '../../../application/core/subscriptions/subscriber.ts';
 import { noteNotifier } from '../../../application/entities/note-notifier.ts';
-import { jobStarter } from '../../../application/entities/schema-follower.ts';
+import { jobStarter } from '../../../application/entities/schema-subscribers.ts';
 import { DomainError } from '../../../domain/core/errors.ts';
 import { addNote } from '../../../domain/entities/notes.ts';
 import { recordStream } from '../../../domain/entities/record.ts';

@@ -9,7 +9,7 @@ import { causeOf, withReadModel } from '../core/subscriptions/caused-by.ts';
 import type { Subscriber } from '../core/subscriptions/subscriber.ts';
 import type { Clock } from '../ports/clock.ts';
 import { newJob, type PublishedWorkflows } from '../workflow/workflow-uses.ts';
-import { OTHERS_MS, type Schemas, writersOf } from './schemas.ts';
+import { OTHER_PROCESSES_MS, type Schemas, writersOf } from './schemas.ts';
 
 /** All records of an entity, including records that are being deleted, up to the present end of the log. */
 type AllRecords = (
@@ -36,7 +36,7 @@ export const jobStarter = (deps: {
     if (job === undefined) return;
     // Writers that started before the change, here or in other processes, may still create records without a job.
     await deps.gate.drained(writersOf(tenantId, entityName));
-    await (deps.pause ?? pause)(OTHERS_MS);
+    await (deps.pause ?? pause)(OTHER_PROCESSES_MS);
     await withReadModel(async () => {
       for await (const { id, job_id: jobId } of deps.allRecords(tenantId, entityName)) {
         if (jobId !== null) continue;
