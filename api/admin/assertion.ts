@@ -8,7 +8,15 @@ import { knownSecret } from '../../infrastructure/development-secrets.ts';
 import { systemClock } from '../../infrastructure/identity/ids.ts';
 import { tokenFamily } from '../../infrastructure/identity/tokens.ts';
 import { BILLING_PERMISSION } from '../routes/partners/partner-portal.ts';
-import { type AdminCommand, adminConfig, emailOption, optionsOf, produce, Refusal, say } from './command.ts';
+import {
+  type AdminCommand,
+  adminConfig,
+  emailOption,
+  optionsOf,
+  printNote,
+  printResult,
+  Refusal,
+} from './command.ts';
 
 const schema = z.object({
   partner: z.string().refine(isPartnerId),
@@ -48,7 +56,7 @@ export const mintPartnerAssertion: AdminCommand = {
     const family = tokenFamily([secret], assertionClaims, () => ASSERTION_SECONDS, systemClock);
     const sub = user ?? uuidFromName(`partner-user\n${partner}\n${email.toLowerCase()}`);
     const claims = { sub, email, partner_id: partner, permissions, jti: randomUUID() };
-    produce(family.sign(claims, ASSERTION_SECONDS));
-    say(`It can be used once, within ${ASSERTION_SECONDS / 60} minutes.`);
+    printResult(family.sign(claims, ASSERTION_SECONDS));
+    printNote(`It can be used once, within ${ASSERTION_SECONDS / 60} minutes.`);
   },
 };

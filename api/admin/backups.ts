@@ -5,7 +5,7 @@ import { backUp } from '../../infrastructure/backup/backup.ts';
 import { restore } from '../../infrastructure/backup/restore.ts';
 import type { Config } from '../../infrastructure/config.ts';
 import { systemClock } from '../../infrastructure/identity/ids.ts';
-import { type AdminCommand, adminConfig, optionsOf, Refusal, say } from './command.ts';
+import { type AdminCommand, adminConfig, optionsOf, printNote, Refusal } from './command.ts';
 
 const folder = z.string().min(1);
 
@@ -23,13 +23,13 @@ const embeddedKeys = (config: Config): string => {
 /** Prints which secrets the backup leaves out: a backup with the master key in it could be decrypted. */
 const sayWhatIsLeftOut = ({ DATA_DIR, MASTER_KEY }: Config): void => {
   const secrets = join(DATA_DIR, 'development-secrets.json');
-  say(
+  printNote(
     MASTER_KEY === undefined && existsSync(secrets)
       ? `Not in the backup: ${secrets}. Keep that file apart from both folders: without its MASTER_KEY the data keys are useless.`
       : 'Not in the backup: MASTER_KEY. Keep it apart from both folders: without it the data keys are useless.',
   );
   const signing = join(DATA_DIR, 'audit-signing-key.pem');
-  if (existsSync(signing)) say(`Also not in the backup: ${signing}, the key that signs heads.`);
+  if (existsSync(signing)) printNote(`Also not in the backup: ${signing}, the key that signs heads.`);
 };
 
 export const backup: AdminCommand = {
@@ -43,7 +43,7 @@ export const backup: AdminCommand = {
     const keys = embeddedKeys(config);
     const madeAt = new Date(systemClock.now()).toISOString();
     const { position } = await backUp({ dataDir: config.DATA_DIR, keys, to, keysTo }, madeAt);
-    say(
+    printNote(
       `Backed up ${position === '' ? 'an empty log' : `the log up to position ${position}`}. Read models are not in the backup: they are rebuilt from the log.`,
     );
     sayWhatIsLeftOut(config);
@@ -73,10 +73,10 @@ export const restoreBackup: AdminCommand = {
       keysInto: options['keys-into'],
       olderKeys: options['older-keys'],
     });
-    say(
+    printNote(
       `Restored the backup of ${made_at}, ${position === '' ? 'an empty log' : `up to position ${position}`}.`,
     );
-    say(
+    printNote(
       'Before you start the server: set the MASTER_KEY of that time (in development, copy development-secrets.json into the data folder).',
     );
   },

@@ -25,11 +25,11 @@ export class Refusal extends Error {
 }
 
 /** Writes to standard error; standard output holds only a command's result. */
-export const say = (line: string): void => {
+export const printNote = (line: string): void => {
   process.stderr.write(`${line}\n`);
 };
 
-export const produce = (line: string): void => {
+export const printResult = (line: string): void => {
   process.stdout.write(`${line}\n`);
 };
 

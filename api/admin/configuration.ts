@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { effectiveConfig } from '../../infrastructure/config/listing.ts';
 import { misspelledVariables } from '../../infrastructure/config/misspelled-variables.ts';
 import { ConfigError, REQUIRED_SECRETS, readConfig } from '../../infrastructure/config.ts';
-import { type AdminCommand, optionsOf, produce, say } from './command.ts';
+import { type AdminCommand, optionsOf, printNote, printResult } from './command.ts';
 
 const NONE = z.object({});
 
@@ -16,14 +16,14 @@ export const showConfig: AdminCommand = {
   run: async (args) => {
     optionsOf(args, NONE);
     for (const { variable, meant: suggestion } of misspelledVariables(process.env)) {
-      say(`${variable} is unknown and has no effect. Did you mean ${suggestion}?`);
+      printNote(`${variable} is unknown and has no effect. Did you mean ${suggestion}?`);
     }
-    for (const line of effectiveConfig(process.env)) produce(line);
+    for (const line of effectiveConfig(process.env)) printResult(line);
     try {
       readConfig(process.env);
     } catch (error) {
       if (!(error instanceof ConfigError)) throw error;
-      say('');
+      printNote('');
       throw error;
     }
   },
@@ -37,18 +37,20 @@ export const makeSecrets: AdminCommand = {
     'Print a complete set of new secrets for the environment; the public key for auditors goes to standard error.',
   run: async (args) => {
     optionsOf(args, NONE);
-    for (const name of REQUIRED_SECRETS) produce(`${name}=${randomBytes(32).toString('base64url')}`);
+    for (const name of REQUIRED_SECRETS) printResult(`${name}=${randomBytes(32).toString('base64url')}`);
     const { privateKey, publicKey } = generateKeyPairSync('ed25519');
-    produce(`AUDIT_SIGNING_KEY=${privateKey.export({ format: 'der', type: 'pkcs8' }).toString('base64')}`);
-    say(
+    printResult(
+      `AUDIT_SIGNING_KEY=${privateKey.export({ format: 'der', type: 'pkcs8' }).toString('base64')}`,
+    );
+    printNote(
       'Nothing was stored. Put these into the environment of every server, and keep a copy of MASTER_KEY in a safe place:',
     );
-    say('without it the sealed texts of a backup cannot be read.');
-    say('');
-    say(
+    printNote('without it the sealed texts of a backup cannot be read.');
+    printNote('');
+    printNote(
       'Give auditors this public key once, in person, in a contract or on your own website, but never through the server:',
     );
-    say(`  ${publicKey.export({ format: 'der', type: 'spki' }).toString('base64')}`);
-    say('They check exports with: npm run -s verify -- --export … --proof … --public-key <this key>');
+    printNote(`  ${publicKey.export({ format: 'der', type: 'spki' }).toString('base64')}`);
+    printNote('They check exports with: npm run -s verify -- --export … --proof … --public-key <this key>');
   },
 };

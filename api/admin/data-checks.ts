@@ -28,7 +28,7 @@ import { type Scratch, takeScratch } from '../../infrastructure/read-store/scrat
 import { integrityFaults, logIndexFaults } from '../../infrastructure/sqlite/integrity.ts';
 import { openEvents, openReads, openStores } from '../../infrastructure/stores.ts';
 import { projections } from '../../projections/all.ts';
-import { type AdminCommand, adminConfig, optionsOf, produce, Refusal, say } from './command.ts';
+import { type AdminCommand, adminConfig, optionsOf, printNote, printResult, Refusal } from './command.ts';
 
 /** Discards log lines: an event that cannot be folded is reported as a difference instead. */
 export const silentLogger: Logger = {
@@ -111,15 +111,15 @@ const compareAll = async (
     for (const projection of chosen) {
       const compared = await compareOne(projection, scratch, stores).catch((error: unknown) => {
         if (!(error instanceof StoreUnavailable)) throw error;
-        produce(`unavailable ${projection.name}: ${error.message}`);
+        printResult(`unavailable ${projection.name}: ${error.message}`);
       });
       if (compared === undefined) {
         differences += 1;
         continue;
       }
-      for (const difference of compared.differences) produce(lineOf(difference));
+      for (const difference of compared.differences) printResult(lineOf(difference));
       differences += compared.differences.length;
-      say(
+      printNote(
         compared.position === undefined && compared.differences.length === 0
           ? `${projection.name}: nothing has been folded yet.`
           : `${projection.name}: ${compared.documents} documents up to ${compared.position ?? 'nowhere'}.`,
@@ -147,7 +147,7 @@ export const compareReadModels: AdminCommand = {
       const chosen = projections.filter(({ name }) => only === undefined || name === only);
       const differences = await compareAll(config, chosen, { events, live });
       if (differences > 0) throw new Refusal(`There are differences: ${differences}.`);
-      say('There are no differences.');
+      printNote('There are no differences.');
     } finally {
       await live.close();
       await events.close();
@@ -201,7 +201,7 @@ export const verifyData: AdminCommand = {
     let faults = 0;
     const report = ({ kind, what, message }: Finding): void => {
       faults += 1;
-      produce(`${kind} ${what}: ${message}`);
+      printResult(`${kind} ${what}: ${message}`);
     };
     checkFiles(config, options.quick, report);
     const hasHeads = existsSync(join(config.DATA_DIR, 'heads.db'));
@@ -227,13 +227,13 @@ export const verifyData: AdminCommand = {
         },
         report,
       );
-      say(`log: ${log.events} events in ${log.streams} streams, up to ${log.position ?? 'nowhere'}.`);
+      printNote(`log: ${log.events} events in ${log.streams} streams, up to ${log.position ?? 'nowhere'}.`);
       if (!options['no-read-models'])
         faults += await compareAll(config, projections, { events, live: reads });
     } finally {
       await stores.close();
     }
     if (faults > 0) throw new Refusal(`There are faults: ${faults}.`);
-    say('There are no faults.');
+    printNote('There are no faults.');
   },
 };

@@ -7,7 +7,7 @@ import {
   rotated,
   rotateStored,
 } from '../../infrastructure/development-secrets.ts';
-import { type AdminCommand, adminConfig, optionsOf, produce, Refusal, say } from './command.ts';
+import { type AdminCommand, adminConfig, optionsOf, printNote, printResult, Refusal } from './command.ts';
 
 /** The secret that signs each family's credentials, and the longest lifetime of such a credential. */
 const FAMILIES = {
@@ -27,18 +27,18 @@ type Family = (typeof FAMILIES)[keyof typeof FAMILIES];
 /** Prints the next action after a rotation step, for keys in the environment and in the data folder. */
 const sayNextStep = ({ secret, lives }: Family, done: Rotated): void => {
   if (done === 'prepared') {
-    say('Restart every server: all servers then accept the new key, but none signs with it yet.');
-    say('Then run rotate-key without --prepare.');
+    printNote('Restart every server: all servers then accept the new key, but none signs with it yet.');
+    printNote('Then run rotate-key without --prepare.');
     return;
   }
-  say('Restart every server: it then signs with the new key and verifies with both.');
+  printNote('Restart every server: it then signs with the new key and verifies with both.');
   if (done === 'made' && secret !== 'PARTNER_EXCHANGE_SECRET') {
-    say(
+    printNote(
       'Until every server is restarted, the others reject what a restarted server signs; --prepare avoids that.',
     );
   }
-  say(`The overlap can end ${lives} after the last restart: run drop-previous-key then.`);
-  if (secret === 'PARTNER_EXCHANGE_SECRET') say('Give the new secret to the hosting portal as well.');
+  printNote(`The overlap can end ${lives} after the last restart: run drop-previous-key then.`);
+  if (secret === 'PARTNER_EXCHANGE_SECRET') printNote('Give the new secret to the hosting portal as well.');
 };
 
 const rotateInFolder = (config: Config, { secret }: Family, step: Rotation, force: boolean): Rotated => {
@@ -48,7 +48,7 @@ const rotateInFolder = (config: Config, { secret }: Family, step: Rotation, forc
     }
   }
   const done = rotateStored(config, secret, step, force);
-  say(
+  printNote(
     {
       made: `${secret} was replaced in ${config.DATA_DIR}; the previous one is stored as ${previousOf(secret)}.`,
       prepared: `${nextOf(secret)} was created in ${config.DATA_DIR}; ${secret} is unchanged.`,
@@ -71,9 +71,9 @@ const printForEnvironment = (config: Config, { secret }: Family, step: Rotation,
     [previousOf(secret), found.previous, previous],
     [nextOf(secret), found.next, next],
   ] as const) {
-    if (value !== before) produce(`${name}=${value ?? ''}`);
+    if (value !== before) printResult(`${name}=${value ?? ''}`);
   }
-  say(
+  printNote(
     `${secret} comes from the environment: set the printed variables there, and remove those without a value.`,
   );
   return done;
@@ -91,7 +91,7 @@ export const rotateKey: AdminCommand = {
     const config = adminConfig(chosen.secret);
     const apply = config[chosen.secret] === undefined ? rotateInFolder : printForEnvironment;
     sayNextStep(chosen, apply(config, chosen, step, options.force));
-    if (options.force) say('From then on, servers reject everything that a dropped key has signed.');
+    if (options.force) printNote('From then on, servers reject everything that a dropped key has signed.');
   },
 };
 
@@ -109,6 +109,6 @@ export const dropPreviousKey: AdminCommand = {
       );
     }
     dropStored(config, secret);
-    say(`${config.DATA_DIR} no longer holds ${others}. Restart every server.`);
+    printNote(`${config.DATA_DIR} no longer holds ${others}. Restart every server.`);
   },
 };

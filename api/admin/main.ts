@@ -5,7 +5,7 @@ import { MoveError } from '../../infrastructure/move/manifest.ts';
 import { keepFilesPrivate } from '../../infrastructure/private-files.ts';
 import { mintPartnerAssertion } from './assertion.ts';
 import { backup, restoreBackup } from './backups.ts';
-import { type AdminCommand, produce, Refusal, say } from './command.ts';
+import { type AdminCommand, printNote, printResult, Refusal } from './command.ts';
 import { makeSecrets, showConfig } from './configuration.ts';
 import { compareReadModels, verifyData } from './data-checks.ts';
 import { dropPreviousKey, rotateKey } from './keys.ts';
@@ -50,11 +50,11 @@ const main = async (args: readonly string[]): Promise<void> => {
   const [name, ...rest] = args;
   const command = COMMANDS.find((one) => one.name === name);
   if (args.some(isHelp)) {
-    produce(helpOf(command === undefined ? COMMANDS : [command]));
+    printResult(helpOf(command === undefined ? COMMANDS : [command]));
     return;
   }
   if (command === undefined) {
-    say(helpOf(COMMANDS));
+    printNote(helpOf(COMMANDS));
     throw new Refusal(
       name === undefined ? 'Name a command.' : 'There is no such command. The list is above.',
       2,
@@ -73,6 +73,6 @@ const sentenceOf = (error: unknown): string => {
 };
 
 main(process.argv.slice(2)).catch((error: unknown) => {
-  say(sentenceOf(error));
+  printNote(sentenceOf(error));
   process.exitCode = error instanceof Refusal ? error.exitCode : 1;
 });

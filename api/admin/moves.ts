@@ -4,7 +4,7 @@ import { expectEmptyStores } from '../../infrastructure/move/empty-stores.ts';
 import { exportStores } from '../../infrastructure/move/export.ts';
 import { importStores } from '../../infrastructure/move/import.ts';
 import { openAnswers, openBlobs, openEvents, openKeys, openLogImport } from '../../infrastructure/stores.ts';
-import { type AdminCommand, adminConfig, optionsOf, Refusal, say } from './command.ts';
+import { type AdminCommand, adminConfig, optionsOf, printNote, Refusal } from './command.ts';
 import { existingData, silentLogger } from './data-checks.ts';
 
 const folder = z.string().min(1);
@@ -38,8 +38,8 @@ export const exportAll: AdminCommand = {
       const madeAt = new Date(systemClock.now()).toISOString();
       const stores = { events, keys, answers, blobs };
       const { log } = await exportStores(stores, { to: options.to, keysTo }, madeAt);
-      say(`Exported ${log.events} events${log.end === null ? '' : `, up to position ${log.end}`}.`);
-      say(
+      printNote(`Exported ${log.events} events${log.end === null ? '' : `, up to position ${log.end}`}.`);
+      printNote(
         'Not in the export: MASTER_KEY, AUDIT_SIGNING_KEY and the signing keys. Servers on the new stores need the same ones.',
       );
     } finally {
@@ -72,8 +72,8 @@ export const importAll: AdminCommand = {
     };
     try {
       const expectEmpty = () => expectEmptyStores(config, keysFrom !== undefined);
-      await importStores({ from: options.from, keysFrom, log, expectEmpty, open, report: say });
-      say('The import is complete. Start a server, wait until it is ready, and run verify-data.');
+      await importStores({ from: options.from, keysFrom, log, expectEmpty, open, report: printNote });
+      printNote('The import is complete. Start a server, wait until it is ready, and run verify-data.');
     } finally {
       await log.close();
     }

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { z } from 'zod';
 import { packNewEvents } from '../../infrastructure/event-store/sqlite/schema.ts';
-import { type AdminCommand, optionsOf, Refusal, say } from './command.ts';
+import { type AdminCommand, optionsOf, printNote, Refusal } from './command.ts';
 import { existingData } from './data-checks.ts';
 
 /** Makes the embedded log store new events in packed form (decision 72). */
@@ -16,6 +16,6 @@ export const packLog: AdminCommand = {
     if (config.EVENTSTORE_URL !== undefined)
       throw new Refusal('EVENTSTORE_URL is set: the log is not embedded, so it cannot be packed.');
     const isNew = packNewEvents(join(config.DATA_DIR, 'events.db'));
-    say(isNew ? 'New events are packed from now on.' : 'New events were packed already.');
+    printNote(isNew ? 'New events are packed from now on.' : 'New events were packed already.');
   },
 };

@@ -10,15 +10,15 @@ import type { Config } from '../../infrastructure/config.ts';
 import { masterKeyOf, type Secrets } from '../../infrastructure/development-secrets.ts';
 import { systemClock } from '../../infrastructure/identity/ids.ts';
 import { type Core, composeCore } from '../compose/core.ts';
-import { type AdminCommand, adminConfig, emailOption, optionsOf, Refusal, say } from './command.ts';
+import { type AdminCommand, adminConfig, emailOption, optionsOf, printNote, Refusal } from './command.ts';
 
 const schema = z.object({ email: emailOption });
 
 const logger: Logger = {
   debug: () => undefined,
   info: () => undefined,
-  warn: (_fields, message) => say(message),
-  error: (_fields, message) => say(message),
+  warn: (_fields, message) => printNote(message),
+  error: (_fields, message) => printNote(message),
 };
 
 type MasterKey = Pick<Secrets, 'MASTER_KEY'>;
@@ -50,7 +50,7 @@ const newPassword = async (email: string): Promise<string> => {
   const { [VARIABLE]: given = '', PLATFORM_ADMIN_EMAIL: owner = '' } = process.env;
   const isTheirs = owner === '' || owner.toLowerCase() === email.toLowerCase();
   const fromEnvironment = given !== '' && isTheirs;
-  if (fromEnvironment) say(`The password is taken from ${VARIABLE}.`);
+  if (fromEnvironment) printNote(`The password is taken from ${VARIABLE}.`);
   const password = fromEnvironment ? given : await firstLine();
   const length = codePoints(password);
   if (length < 10 || length > 200 || !isStorableText(password)) {
@@ -69,7 +69,7 @@ const firstLine = async (): Promise<string> => {
     throw new Refusal(`Give the password on standard input or in ${VARIABLE}.`);
   } finally {
     lines.close();
-    if (terminal) say('');
+    if (terminal) printNote('');
   }
 };
 
@@ -90,7 +90,7 @@ export const createPlatformAdmin: AdminCommand = {
         );
       });
     });
-    say('The platform admin was created.');
+    printNote('The platform admin was created.');
   },
 };
 
@@ -108,6 +108,6 @@ export const setPlatformAdminPassword: AdminCommand = {
         throw new Refusal('No platform admin has this e-mail.');
       }),
     );
-    say('The password was replaced. Existing sessions stay valid until they expire.');
+    printNote('The password was replaced. Existing sessions stay valid until they expire.');
   },
 };

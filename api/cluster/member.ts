@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { SharedTakes } from '../http/rate-limits.ts';
 import { type FromProcess, type Takes, toProcess } from './messages.ts';
-import { Questions } from './questions.ts';
+import { PendingReplies } from './pending-replies.ts';
 
 /** Environment variable in which the supervisor passes a process its {@link ProcessIdentity}, as JSON. */
 export const MEMBER = 'CLUSTER_MEMBER';
@@ -26,7 +26,7 @@ const MOST_TAKES = 5000;
 export class Member implements SharedTakes {
   readonly identity: ProcessIdentity;
   readonly #send: (message: FromProcess) => void;
-  readonly #scrapes = new Questions<string>();
+  readonly #scrapes = new PendingReplies<string>();
   #taken = new Map<string, [bucket: string, caller: string, tokens: number]>();
   #reporting: NodeJS.Timeout | undefined;
   #onTaken: (bucket: string, caller: string, tokens: number) => void = () => undefined;
@@ -51,7 +51,7 @@ export class Member implements SharedTakes {
         );
         return;
       case 'metrics':
-        this.#scrapes.answer(message.id, message.text);
+        this.#scrapes.reply(message.id, message.text);
         return;
       case 'taken':
         for (const [bucket, caller, tokens] of message.takes) this.#onTaken(bucket, caller, tokens);

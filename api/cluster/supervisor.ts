@@ -7,7 +7,7 @@ import type { Config } from '../../infrastructure/config.ts';
 import { freePort } from '../http/listening.ts';
 import { MEMBER, type ProcessIdentity } from './member.ts';
 import { type FromProcess, fromProcess, type ToProcess } from './messages.ts';
-import { Questions } from './questions.ts';
+import { PendingReplies } from './pending-replies.ts';
 
 const MAIN = fileURLToPath(new URL('../main.ts', import.meta.url));
 /** A process that ran longer than this (ms) is restarted at once; otherwise, with exponential backoff. */
@@ -49,7 +49,7 @@ export class Supervisor {
   readonly #variables: Readonly<Record<string, string | undefined>>;
   readonly #fork: Fork;
   readonly #slots: readonly Slot[];
-  readonly #asked = new Questions<Snapshot>();
+  readonly #asked = new PendingReplies<Snapshot>();
   #port = 0;
   #hasListened = false;
   #stopping = false;
@@ -188,7 +188,7 @@ export class Supervisor {
         return;
       }
       case 'snapshot':
-        this.#asked.answer(message.id, message.metrics);
+        this.#asked.reply(message.id, message.metrics);
         return;
       case 'taken':
         for (const { child } of this.#running)

@@ -9,6 +9,7 @@ import { notFound } from '../../domain/core/errors.ts';
 import { docsRoutes } from '../openapi/docs.ts';
 import { dropRest } from './body-slices.ts';
 import { sliceOwnerOf, tenantOf } from './checks.ts';
+import { ConcurrentReads } from './concurrent-reads.ts';
 import { crossOrigin } from './cors.ts';
 import type { HttpDeps } from './deps.ts';
 import { Endpoint } from './endpoint.ts';
@@ -19,7 +20,6 @@ import { Idempotency } from './idempotency.ts';
 import type { HttpMetrics } from './metrics.ts';
 import { PendingAnswers } from './pending-answers.ts';
 import { Pipelined } from './pipelined.ts';
-import { ReadsInWork } from './reads-in-work.ts';
 import { operatorRoute, type Route, route } from './route.ts';
 import { Router, type Segments } from './router.ts';
 import { checkHost } from './server.ts';
@@ -100,7 +100,7 @@ export const createHttpApp = (deps: HttpDeps): Express => {
   const router = endpointsOf(deps);
   const unmatched = metrics.route('*', 'unmatched');
   const pending = new PendingAnswers(metrics);
-  const reads = new ReadsInWork();
+  const reads = new ConcurrentReads();
   const pipelined = new Pipelined(() => metrics.connectionCut('pipelined'));
 
   /** Undefined for `OPTIONS` and redirects, which are answered here. @throws {DomainError} 400, 404, 405, 426 */
@@ -161,7 +161,7 @@ export const createHttpApp = (deps: HttpDeps): Express => {
         impersonationLog === undefined ? error : await impersonationLog.refused(error),
       );
     } finally {
-      exchange.leaveReads?.();
+      exchange.releaseReadSlot?.();
     }
     const { statusCode: status } = exchange.response;
     const ms = monotonic() - began;
@@ -209,7 +209,7 @@ export const createHttpApp = (deps: HttpDeps): Express => {
       limitHeaders: undefined,
       pending,
       reads,
-      leaveReads: undefined,
+      releaseReadSlot: undefined,
     });
   });
   return app;

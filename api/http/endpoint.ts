@@ -14,6 +14,7 @@ import { accessFamily, admitTo, bearerToken } from './authorization.ts';
 import { type BodyRules, DEFAULT_VALUE_LIMIT, type JsonBody, readBody } from './body.ts';
 import { checkBounded } from './bounded-bodies.ts';
 import { check, checkNamed, decode, sliceOwnerOf, tenantOf } from './checks.ts';
+import { takeReadSlot } from './concurrent-reads.ts';
 import type { HttpDeps } from './deps.ts';
 import { type Exchange, replyHeaders } from './exchange.ts';
 import { headerValues } from './header-values.ts';
@@ -24,7 +25,6 @@ import type { ObserveAnswer } from './metrics.ts';
 import { checkMultipart } from './multipart.ts';
 import { checkQueryNames, queryNames, queryOf } from './query.ts';
 import { countRequest, refuse } from './rate-limits.ts';
-import { enterReads } from './reads-in-work.ts';
 import type { Reply, Route, UploadRules } from './route.ts';
 import { isKeyed } from './route-errors.ts';
 import type { Segments } from './router.ts';
@@ -261,7 +261,7 @@ export class Endpoint {
         await timeSlices.of(sliceOwnerOf(admitted), this.route.operationId).next();
       }
     }
-    if (this.route.method === 'get') await enterReads(exchange, admitted);
+    if (this.route.method === 'get') await takeReadSlot(exchange, admitted);
     else if (tenantId !== undefined) await this.#deps.pace?.(tenantId);
     const principal = await this.#stillAdmitted(exchange, admitted);
     const { requestId, impersonationLog, span } = exchange;

@@ -4,10 +4,10 @@ import type { Principal } from '../../application/core/commands/principal.ts';
 import { timeSlices } from '../../application/core/concurrency/time-slices.ts';
 import type { Span } from '../../application/ports/tracing.ts';
 import { sliceOwnerOf } from './checks.ts';
+import type { ConcurrentReads, ReleaseSlot } from './concurrent-reads.ts';
 import { type ErrorAnswer, errorText } from './errors.ts';
 import type { RequestLog } from './impersonation-log.ts';
 import { type PendingAnswers, STREAM_BYTES } from './pending-answers.ts';
-import type { Leave, ReadsInWork } from './reads-in-work.ts';
 import type { HeaderValues, Reply } from './route.ts';
 import { endSource, isStreamed, sendStream } from './stream.ts';
 
@@ -31,9 +31,9 @@ export interface Exchange {
   /** `RateLimit` and `RateLimit-Policy`, once the request was counted. */
   limitHeaders: Readonly<Record<string, string>> | undefined;
   readonly pending: PendingAnswers;
-  readonly reads: ReadsInWork;
+  readonly reads: ConcurrentReads;
   /** Releases the slot of a read; called once the answer was handed to the connection. */
-  leaveReads: Leave | undefined;
+  releaseReadSlot: ReleaseSlot | undefined;
 }
 
 /** Headers of CORS, which an error answer keeps. */

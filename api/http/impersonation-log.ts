@@ -32,12 +32,12 @@ interface Facts {
 export class RequestLog implements ImpersonationLog {
   appended = false;
   readonly #facts: Facts;
-  readonly #leave: AppendLine;
+  readonly #append: AppendLine;
   #isLogged = false;
 
-  constructor(facts: Facts, leave: AppendLine) {
+  constructor(facts: Facts, append: AppendLine) {
     this.#facts = facts;
-    this.#leave = leave;
+    this.#append = append;
   }
 
   /** @throws {DomainError} `unavailable` */
@@ -67,7 +67,7 @@ export class RequestLog implements ImpersonationLog {
     this.#isLogged = true;
     const { route, ...facts } = this.#facts;
     try {
-      await this.#leave({ ...facts, route: route.path, operationId: route.operationId, status });
+      await this.#append({ ...facts, route: route.path, operationId: route.operationId, status });
     } catch (cause) {
       throw unlogged(cause);
     }
@@ -88,13 +88,13 @@ export const impersonationLogOf = (
   route: Facts['route'],
   principal: Principal,
   params: () => unknown,
-  leave: AppendLine,
+  append: AppendLine,
 ): RequestLog | undefined => {
   const impersonated = impersonatedOf(principal);
   if (impersonated === undefined) return undefined;
   const method = request.method ?? 'GET';
   const facts = { route, principal: impersonated, requestId, method, params: pathIds(params) };
-  return new RequestLog(facts, leave);
+  return new RequestLog(facts, append);
 };
 
 /** Runs an action that is answered with `status`, and logs it before the answer. */

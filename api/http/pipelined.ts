@@ -5,7 +5,7 @@ import { whenAnswered } from './answer-end.ts';
 /** Maximum of unanswered requests of one connection. */
 const MAX_UNANSWERED = 64;
 
-interface Line {
+interface RequestQueue {
   /** Requests that are not answered yet. */
   open: number;
   /** Callbacks that start the waiting requests, in order. */
@@ -17,7 +17,7 @@ interface Line {
  * a client could make the server hold hundreds of answers that wait for the first answer.
  */
 export class Pipelined {
-  readonly #lines = new WeakMap<Socket, Line>();
+  readonly #queues = new WeakMap<Socket, RequestQueue>();
   readonly #onCut: () => void;
 
   /** @param onCut called when a connection was closed for too many unanswered requests */
@@ -30,19 +30,19 @@ export class Pipelined {
    * earlier answer ends the connection, never starts.
    */
   serve({ socket }: IncomingMessage, response: ServerResponse, start: () => void): void {
-    const line = this.#lines.get(socket) ?? { open: 0, starts: [] };
-    this.#lines.set(socket, line);
-    const { starts } = line;
-    const isFirst = line.open === 0;
+    const queue = this.#queues.get(socket) ?? { open: 0, starts: [] };
+    this.#queues.set(socket, queue);
+    const { starts } = queue;
+    const isFirst = queue.open === 0;
     const begin = (): void => {
       if (response.socket !== null && !socket.destroyed) start();
     };
-    line.open += 1;
+    queue.open += 1;
     whenAnswered(response, () => {
-      line.open -= 1;
+      queue.open -= 1;
       starts.shift()?.();
     });
-    if (line.open > MAX_UNANSWERED && !socket.destroyed) {
+    if (queue.open > MAX_UNANSWERED && !socket.destroyed) {
       socket.destroy();
       this.#onCut();
     }

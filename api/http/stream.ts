@@ -8,7 +8,7 @@ const STALLED_MS = 60_000;
  * A body produced in chunks. A chunk is requested once the socket has taken the chunk before, so that buffers can be
  * reused.
  */
-export class Pieces {
+export class ChunkedBody {
   readonly source: AsyncGenerator<Uint8Array, void, void>;
   /** Aborted to end the source; the body is then truncated. */
   readonly stopping: AbortSignal;
@@ -19,10 +19,10 @@ export class Pieces {
   }
 }
 
-export type Streamed = Readable | Pieces;
+export type Streamed = Readable | ChunkedBody;
 
 export const isStreamed = (body: unknown): body is Streamed =>
-  body instanceof Readable || body instanceof Pieces;
+  body instanceof Readable || body instanceof ChunkedBody;
 
 /** Ends the source of a body that will not be sent. */
 export const endSource = (body: Streamed): void => {
@@ -42,7 +42,7 @@ export const sendStream = (response: ServerResponse, body: Streamed, stalledMs =
     endSource(body);
     return;
   }
-  if (body instanceof Pieces && body.stopping.aborted) {
+  if (body instanceof ChunkedBody && body.stopping.aborted) {
     endSource(body);
     response.destroy();
     return;
@@ -52,14 +52,14 @@ export const sendStream = (response: ServerResponse, body: Streamed, stalledMs =
     if (connection.writableLength > 0) response.destroy();
   });
   if (body instanceof Readable) pipeline(body, response, () => undefined);
-  else void sendPieces(response, body);
+  else void sendChunks(response, body);
 };
 
-const sendPieces = async (response: ServerResponse, { source, stopping }: Pieces): Promise<void> => {
+const sendChunks = async (response: ServerResponse, { source, stopping }: ChunkedBody): Promise<void> => {
   const breakOff = (): void => void response.destroy();
   stopping.addEventListener('abort', breakOff);
   try {
-    for await (const piece of source) if (!(await isTaken(response, piece))) return;
+    for await (const chunk of source) if (!(await isTaken(response, chunk))) return;
     response.end();
   } catch {
     breakOff();
@@ -69,11 +69,11 @@ const sendPieces = async (response: ServerResponse, { source, stopping }: Pieces
 };
 
 /** False when the reader has disconnected. */
-const isTaken = (response: ServerResponse, piece: Uint8Array): Promise<boolean> =>
+const isTaken = (response: ServerResponse, chunk: Uint8Array): Promise<boolean> =>
   new Promise((resolve) => {
     const gone = (): void => resolve(false);
     response.once('close', gone);
-    response.write(piece, (error) => {
+    response.write(chunk, (error) => {
       response.off('close', gone);
       resolve(!error);
     });

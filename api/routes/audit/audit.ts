@@ -10,7 +10,7 @@ import { decodePosition, nextPosition } from '../../http/cursor.ts';
 import { NDJSON, wantsNdjson } from '../../http/ndjson.ts';
 import type { Route } from '../../http/route.ts';
 import { instant, limit, position, timestamp } from '../../http/schemas.ts';
-import { Pieces } from '../../http/stream.ts';
+import { ChunkedBody } from '../../http/stream.ts';
 import { download, list, ok, one, pageQuery, shown } from '../replies.ts';
 import { adminRoute, tagged } from '../route-kinds.ts';
 
@@ -158,7 +158,7 @@ export const auditRoutes = (deps: Deps): Route[] =>
           return download(
             'events.ndjson',
             NDJSON,
-            new Pieces(deps.eventExport.export(tenantId, asked), deps.eventExport.stopping),
+            new ChunkedBody(deps.eventExport.export(tenantId, asked), deps.eventExport.stopping),
           );
         }
         const page = await deps.eventExport.page(tenantId, asked, most);

@@ -16,7 +16,7 @@ import type { Route } from '../../http/route.ts';
 import { download, textAnswer } from '../replies.ts';
 import { personRoute } from '../route-kinds.ts';
 import { entryFilter, requireRange } from './ledger-entries.ts';
-import { type ReportDeps, rangeOf, rangeQuery, reportText } from './ledger-reports.ts';
+import { type ReportDeps, rangeOf, rangeQuery, reportBytes } from './ledger-reports.ts';
 import { GL, LEDGER_READS, ledgerRoutes, REPORTS } from './ledger-views.ts';
 
 /** A small page, because an entry may have a thousand lines. */
@@ -137,10 +137,10 @@ export const ledgerExportRoutes = (deps: ReportDeps): Route[] => {
         const { tenantId } = principal;
         const range = await rangeOf(deps, tenantId, query);
         const report = { form: 'trial-balance.csv', range, asOf: query.as_of_position };
-        const text = await reportText(deps, tenantId, report, (balances) =>
+        const bytes = await reportBytes(deps, tenantId, report, (balances) =>
           csvOfTrialBalance(trialBalance(balances, range)),
         );
-        return download('trial-balance.csv', CSV_TYPE, text);
+        return download('trial-balance.csv', CSV_TYPE, bytes);
       },
     }),
 

@@ -115,7 +115,7 @@ export const rangeOf = async (
  * A report as UTF-8 text: the present report comes from the cache, a report as of a position is computed anew.
  * @param form distinguishes reports of the same range
  */
-export const reportText = async (
+export const reportBytes = async (
   deps: ReportDeps,
   tenantId: string,
   { form, range, asOf }: { readonly form: string; readonly range: Range; readonly asOf: string | undefined },
@@ -150,12 +150,12 @@ export const ledgerReportRoutes = (deps: ReportDeps): Route[] => {
 
   const json = async (
     tenantId: string,
-    report: Parameters<typeof reportText>[2],
+    report: Parameters<typeof reportBytes>[2],
     from: (balances: Balances) => unknown,
   ): Promise<Reply> => ({
     status: 200,
     headers: { 'Content-Type': JSON_TYPE },
-    body: await reportText(deps, tenantId, report, (balances) => moneyText(from(balances))),
+    body: await reportBytes(deps, tenantId, report, (balances) => moneyText(from(balances))),
   });
 
   return ledgerRoutes([

@@ -85,10 +85,10 @@ export const accountView = z
   .meta({ id: 'Account' });
 
 /** Whether postings can hold the name (decision 29); two bytes are the quotes of the name's JSON. */
-const fitsPostings = (name: string): boolean => jsonBytes(name) <= MAX_NAME_BYTES + 2;
+const isNameShortEnough = (name: string): boolean => jsonBytes(name) <= MAX_NAME_BYTES + 2;
 
 const accountName = filledText(200, 'A name must not be blank.').refine(
-  fitsPostings,
+  isNameShortEnough,
   `A name must have at most ${MAX_NAME_BYTES} bytes as JSON in UTF-8.`,
 );
 

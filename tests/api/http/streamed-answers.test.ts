@@ -4,7 +4,7 @@ import { connect } from 'node:net';
 import { Readable } from 'node:stream';
 import { expect } from 'chai';
 import { route } from '../../../api/http/route.ts';
-import { Pieces, type Streamed, sendStream } from '../../../api/http/stream.ts';
+import { ChunkedBody, type Streamed, sendStream } from '../../../api/http/stream.ts';
 import { gate, untilPasses } from '../../support/eventually.ts';
 import { withFakeTimers } from '../../support/fake-timers.ts';
 import { serve } from './support.ts';
@@ -49,7 +49,7 @@ const kinds: Readonly<Record<string, (stopping?: AbortSignal) => Endless>> = {
       isEnded = true;
       return ended(value);
     };
-    return { body: new Pieces(source, stopping), isEnded: () => isEnded, made: () => made };
+    return { body: new ChunkedBody(source, stopping), isEnded: () => isEnded, made: () => made };
   },
 };
 
@@ -172,7 +172,7 @@ describe('A streamed answer', () => {
 
   for (const [kind, body] of [
     ['a stream', () => Readable.from(failing())],
-    ['pieces', () => new Pieces(failing(), new AbortController().signal)],
+    ['pieces', () => new ChunkedBody(failing(), new AbortController().signal)],
   ] as const) {
     it(`closes the connection when its source fails, ${kind}`, async () => {
       const server = await serve([streams(body())]);
@@ -183,7 +183,7 @@ describe('A streamed answer', () => {
 
   /** A body whose source waits after its first chunk until the gate opens. */
   const waiting = (opened: Promise<void>): Streamed =>
-    new Pieces(
+    new ChunkedBody(
       (async function* () {
         yield Buffer.from('first');
         await opened;
@@ -244,7 +244,7 @@ describe('A streamed answer', () => {
         yield room.subarray(0, room.length - nth);
       }
     })();
-    const server = await serve([streams(new Pieces(source, new AbortController().signal))]);
+    const server = await serve([streams(new ChunkedBody(source, new AbortController().signal))]);
     const reader = await begin(`${server.origin}/stream`);
     const parts: Buffer[] = [];
     reader.on('data', (part: Buffer) => {

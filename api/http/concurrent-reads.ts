@@ -10,20 +10,20 @@ import type { PendingAnswers } from './pending-answers.ts';
 const LIMITS = { total: 64, perTenant: 16, reserved: 1 };
 
 /** Releases the slot of a request; further calls have no effect. */
-export type Leave = () => void;
+export type ReleaseSlot = () => void;
 
 /**
  * Limits how many reads are between their admission and their answer; further reads wait, round-robin over tenants
  * (docs/limits.md). `PendingAnswers` counts an answer only once it exists, so it would not limit a burst of requests
  * that are all admitted before the first answer.
  */
-export class ReadsInWork {
+export class ConcurrentReads {
   readonly #plain = new FairLimiter(LIMITS);
   /** Separate, because searches wait long for each other, and other reads of the tenant must not wait for searches. */
   readonly #searches = new FairLimiter(LIMITS);
 
   /** @returns a function that releases the slot, without a promise while a slot is free */
-  enter(principal: Principal, isSearch: boolean): Leave | Promise<Leave> {
+  take(principal: Principal, isSearch: boolean): ReleaseSlot | Promise<ReleaseSlot> {
     const limiter = isSearch ? this.#searches : this.#plain;
     const owner = ownerKey(principal);
     const free = limiter.tryTake(owner);
@@ -38,29 +38,29 @@ const SEARCHES = /(?:^|&)(?:filter|sort|q)=/;
 /** The parts of an exchange that a read needs. */
 interface Reading {
   readonly search: string;
-  readonly reads: ReadsInWork;
+  readonly reads: ConcurrentReads;
   readonly pending: Pick<PendingAnswers, 'admit'>;
-  leaveReads: Leave | undefined;
+  releaseReadSlot: ReleaseSlot | undefined;
 }
 
-/** Waits for a slot of {@link ReadsInWork}. @throws {DomainError} 503 */
-export const enterReads = async (exchange: Reading, principal: Principal | undefined): Promise<void> => {
+/** Waits for a slot of {@link ConcurrentReads}. @throws {DomainError} 503 */
+export const takeReadSlot = async (exchange: Reading, principal: Principal | undefined): Promise<void> => {
   if (principal === undefined) return;
-  const place = exchange.reads.enter(principal, SEARCHES.test(exchange.search));
-  if (!(place instanceof Promise)) {
-    exchange.leaveReads = place;
+  const slot = exchange.reads.take(principal, SEARCHES.test(exchange.search));
+  if (!(slot instanceof Promise)) {
+    exchange.releaseReadSlot = slot;
     return;
   }
-  exchange.leaveReads = await place;
+  exchange.releaseReadSlot = await slot;
   // Checks again: other answers may have used up the caller's budget of pending answers.
   exchange.pending.admit(principal);
 };
 
-const once = (leave: Leave): Leave => {
-  let left = false;
+const once = (release: ReleaseSlot): ReleaseSlot => {
+  let isReleased = false;
   return () => {
-    if (left) return;
-    left = true;
-    leave();
+    if (isReleased) return;
+    isReleased = true;
+    release();
   };
 };
