@@ -41,11 +41,6 @@ export class JobQueue {
     return true;
   }
 
-  /** Returns the next texts, from several jobs when they are short; undefined when the queue is empty. */
-  next(): readonly Part[] | undefined {
-    return this.nextOf('question') ?? this.nextOf('background');
-  }
-
   /** Removes a job that failed, so that its remaining texts are not embedded. */
   drop(job: Job): void {
     for (const waiting of Object.values(this.#waiting)) {
@@ -59,6 +54,7 @@ export class JobQueue {
     return Object.values(this.#waiting).flatMap((waiting) => waiting.splice(0));
   }
 
+  /** Returns the next texts, from several jobs when they are short; undefined when none of this urgency wait. */
   nextOf(urgency: Urgency): readonly Part[] | undefined {
     const waiting = this.#waiting[urgency];
     const parts: Part[] = [];

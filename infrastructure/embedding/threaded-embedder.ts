@@ -156,7 +156,7 @@ class ThreadedEmbedder implements Embedder {
   #next(): void {
     if (this.#underWay.length > 0 || this.#thread === undefined) return;
     const asked = this.#queue.nextOf('question');
-    const parts = asked ?? (this.#pace.rests ? undefined : this.#queue.nextOf('background'));
+    const parts = asked ?? (this.#pace.isResting ? undefined : this.#queue.nextOf('background'));
     if (asked === undefined && parts !== undefined) this.#pace.began();
     if (parts === undefined) {
       this.#thread.worker.unref();

@@ -33,7 +33,7 @@ export class EmbeddingThrottle {
     this.#utilization = utilization;
   }
 
-  get rests(): boolean {
+  get isResting(): boolean {
     return this.#timer !== undefined;
   }
 

@@ -14,12 +14,12 @@ export function isPosition(text: string): text is Position {
 /** Formats a log offset. @throws for a negative, fractional or too large one */
 export function formatPosition(offset: number | bigint): Position {
   const text = offset.toString(16).padStart(16, '0');
-  if (offset < 0 || !isMinted(text)) throw new RangeError(`no log position: ${offset}`);
+  if (offset < 0 || !isFormatted(text)) throw new RangeError(`no log position: ${offset}`);
   return text;
 }
 
 /** Checks only the length and that there is no fraction, which is enough for a formatted number. */
-function isMinted(text: string): text is Position {
+function isFormatted(text: string): text is Position {
   return text.length === 16 && !text.includes('.');
 }
 

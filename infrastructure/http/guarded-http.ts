@@ -49,7 +49,7 @@ export const guardedHttp = (options: GuardOptions): OutboundHttp => {
   const resolve = options.resolve ?? nameServers();
   const ownAddresses = options.ownAddresses ?? addressesOfMachine;
   const isAllowed = allowList(options.allowedNetworks);
-  const closedNetwork = options.allowedNetworks.length > 0;
+  const hasAllowedNetworks = options.allowedNetworks.length > 0;
 
   const destinations = remembered((url) => destinationOf(url, { allowHttp }));
 
@@ -58,7 +58,7 @@ export const guardedHttp = (options: GuardOptions): OutboundHttp => {
     const to = destinations(url);
     if ('reason' in to) return refused(to);
     // Refused without a look-up, so that callers cannot find out which internal names exist.
-    if (to.refusedOutside !== undefined && !closedNetwork) return refused(to.refusedOutside);
+    if (to.refusedOutside !== undefined && !hasAllowedNetworks) return refused(to.refusedOutside);
     const { host } = to;
     return checkAddresses(to, host.kind === 'address' ? [host.address] : await lookUp(host.name, signal));
   };

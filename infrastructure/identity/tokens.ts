@@ -10,7 +10,7 @@ const MAX_TOKEN_LENGTH = 8192;
 const MAX_CACHED = 10_000;
 
 /** The current secret, and previous or next ones that only verify. */
-type SigningSecrets = readonly [current: string, ...previous: readonly string[]];
+type SigningSecrets = readonly [current: string, ...verifying: readonly string[]];
 
 const times = z.object({
   iat: z.number().int().nonnegative(),
@@ -30,9 +30,9 @@ export const tokenFamily = <Claims extends object>(
   lifetimeOf: (claims: Claims) => number,
   clock: Clock,
 ): TokenFamily<Claims> => {
-  const [current, ...previous] = secrets;
+  const [current, ...verifying] = secrets;
   const key = Buffer.from(current);
-  const keys = [key, ...previous.map((secret) => Buffer.from(secret))];
+  const keys = [key, ...verifying.map((secret) => Buffer.from(secret))];
   type Verified = Claims & Times;
   // A valid signature stays valid, so tokens are cached; their expiry is checked at each use.
   const verified = new Map<string, Verified>();

@@ -90,7 +90,7 @@ function connectClient(url: string, timeoutMs: number): Connection {
   }
   let client = EventStoreDBClient.connectionString(url);
   const renewAfter = (error: unknown, used: EventStoreDBClient): void => {
-    if (isPoison(error) && used === client) client = EventStoreDBClient.connectionString(url);
+    if (isDiscoveryFailure(error) && used === client) client = EventStoreDBClient.connectionString(url);
   };
   const watched = <T extends { on(event: 'error', listener: (error: Error) => void): unknown }>(
     start: (used: EventStoreDBClient) => T,
@@ -134,6 +134,6 @@ function directionOf(backward: boolean): Direction {
  * A client that once failed to discover its cluster keeps that error for ever. It has no open streams, so it can be
  * replaced.
  */
-function isPoison(error: unknown): boolean {
+function isDiscoveryFailure(error: unknown): boolean {
   return error instanceof Error && error.message.startsWith('Failed to discover');
 }

@@ -34,7 +34,7 @@ export function appendError(error: unknown, stream: string, expected: ExpectedRe
 }
 
 /** Whether the error may mean that an identical append is in flight. A slow server causes the same error. */
-export const mayBeTwin = (error: unknown): boolean => typeOf(error) === ErrorType.DEADLINE_EXCEEDED;
+export const mayBeInFlight = (error: unknown): boolean => typeOf(error) === ErrorType.DEADLINE_EXCEEDED;
 
 /** Streams that never existed or were deleted are read as empty. */
 export function isMissingStream(error: unknown): boolean {

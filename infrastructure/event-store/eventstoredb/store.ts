@@ -13,7 +13,7 @@ import { formatPosition } from '../positions.ts';
 import { withTimeout } from './calls.ts';
 import { encodeEvent, parsePosition } from './codec.ts';
 import { acquireConnection, type Connection, type TimedConnection } from './connection.ts';
-import { appendError, mayBeTwin } from './errors.ts';
+import { appendError, mayBeInFlight } from './errors.ts';
 import { withImportedPositions } from './imported-connection.ts';
 import { LateAppends } from './late-appends.ts';
 import { liveSource } from './live-source.ts';
@@ -32,7 +32,7 @@ interface EventStoreDbOptions {
 
 const TIMEOUT_MS = 5000;
 /** Pause before an append is repeated: the server answers `Timeout` while an identical one is in flight. */
-const TWIN_PAUSE_MS = 10;
+const IN_FLIGHT_PAUSE_MS = 10;
 
 /**
  * The event store on an EventStoreDB server (23.10 or later). Opening does not wait for the server: until it is
@@ -145,8 +145,8 @@ async function append(
     } catch (error) {
       if (error instanceof StoreUnavailable) late.add(stream, sending);
       // Ids make the append idempotent: a retry gets the same answer as the identical append.
-      if (!mayBeTwin(error) || performance.now() > deadline) throw appendError(error, stream, expected);
-      await setTimeout(TWIN_PAUSE_MS);
+      if (!mayBeInFlight(error) || performance.now() > deadline) throw appendError(error, stream, expected);
+      await setTimeout(IN_FLIGHT_PAUSE_MS);
     }
   }
 }

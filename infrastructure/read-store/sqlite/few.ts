@@ -11,7 +11,7 @@ import { searchedRange } from './slices.ts';
 import type { TableShape, Tables } from './tables.ts';
 
 /** Maximum of entries of one value that are read without a plan. */
-const FEW = 4;
+const MAX_UNPLANNED_ENTRIES = 4;
 
 /** The statement's text for each index; it is long, so it is made once. */
 const texts = new WeakMap<IndexPlan, string>();
@@ -26,7 +26,8 @@ export function fewPage(
   { quick, without }: PlanLimits,
 ): FindResult | undefined {
   const { filter, tenant, now, explain } = query;
-  const isPlanned = explain || quick < FEW || without?.includes('lookup') || !tables.namesRows;
+  const isPlanned =
+    explain || quick < MAX_UNPLANNED_ENTRIES || without?.includes('lookup') || !tables.namesRows;
   if (isPlanned || filter?.op !== '==') return undefined;
   const access = accessOf(filter, now);
   const scope = scopeOf(tables, query);
@@ -38,10 +39,17 @@ export function fewPage(
   texts.set(plan, text);
   const keys = searchedRange(plan, query);
   const rows = allCells(inCells(tables.connection.prepare(text)), [
-    ...[QUICK_BYTES / FEW, tenant, scope, access.field, bound(low.value), bound(high.value)],
-    ...[tenant, keys.low, keys.high, FEW + 1],
+    ...[
+      QUICK_BYTES / MAX_UNPLANNED_ENTRIES,
+      tenant,
+      scope,
+      access.field,
+      bound(low.value),
+      bound(high.value),
+    ],
+    ...[tenant, keys.low, keys.high, MAX_UNPLANNED_ENTRIES + 1],
   ]);
-  return rows.length > FEW ? undefined : pageOf(tables, query, rows);
+  return rows.length > MAX_UNPLANNED_ENTRIES ? undefined : pageOf(tables, query, rows);
 }
 
 function fewSql({ number }: TableShape, at: number): string {

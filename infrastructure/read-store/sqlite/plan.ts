@@ -46,7 +46,7 @@ export interface PlanLimits {
 }
 
 /** Documents that are read and sorted without a comparison of costs. */
-const FEW = 1_000;
+const CHEAP_ENTRIES = 1_000;
 /** Ids that are held in memory to count each document once. */
 const MANY = 20_000;
 /** Factor by which a scan may need more rows than expected, when the filter has further conditions. */
@@ -68,7 +68,7 @@ export function planOf(tables: Tables, query: SearchQuery, limits: PlanLimits): 
     const isOrdered = query.sort === undefined || order !== undefined;
     const rows = ((query.limit + 1) * of) / Math.max(1, choice.entries);
     const ordered = isOrdered ? Math.min(of, lookup.isExact ? rows : DOUBT * rows) : of;
-    if (choice.entries <= Math.max(FEW, ordered) || !isAllowed('scan')) return lookup;
+    if (choice.entries <= Math.max(CHEAP_ENTRIES, ordered) || !isAllowed('scan')) return lookup;
   }
   return order !== undefined && isAllowed('order') ? order : { kind: 'scan', of };
 }
@@ -85,7 +85,8 @@ export function countPlanOf(tables: Tables, query: SearchQuery, limits: PlanLimi
   if (choice === undefined) return { kind: 'scan', of };
   const lookup = lookupOf(choice, fields, of);
   // Several sources may return the same document; duplicates are removed in memory.
-  const isCheap = lookup.isExact || choice.entries <= (lookup.isDistinct ? Math.max(FEW, of / 2) : MANY);
+  const isCheap =
+    lookup.isExact || choice.entries <= (lookup.isDistinct ? Math.max(CHEAP_ENTRIES, of / 2) : MANY);
   return isCheap ? lookup : { kind: 'scan', of };
 }
 

@@ -8,8 +8,8 @@ import { scalarIn, searchedIndex, sortedAfter } from '../searched.ts';
 import { parseDocument } from '../stored-values.ts';
 import { endOf, type Hit, inOrder, isDescending, sortedValue } from './hits.ts';
 import { countPlanOf, explained, type Plan, type PlanLimits, type PlanOf, planOf } from './plan.ts';
+import { baseOf, sliceOf, startOf } from './slice-sources.ts';
 import type { Tables } from './tables.ts';
-import { baseOf, sliceOf, startOf } from './ways.ts';
 
 /**
  * Pages that few entries answer. {@link quickPage} is called in a snapshot, so that the plan and the documents are of

@@ -21,9 +21,17 @@ import {
   sortedValue,
 } from './hits.ts';
 import { countPlanOf, explained, type Plan, planOf, SCAN } from './plan.ts';
-import { isPlain, rangeWay, type Scan, type Slice, searchedRange, slices, type Way } from './slices.ts';
+import { segmentSlices } from './slice-sources.ts';
+import {
+  isPlain,
+  type RunningSearch,
+  rangeSlices,
+  type Slice,
+  type SliceSource,
+  searchedRange,
+  slices,
+} from './slices.ts';
 import type { Tables } from './tables.ts';
-import { segmentsWay } from './ways.ts';
 
 /** A found row without its document: only documents of the final page are read. */
 interface Found {
@@ -44,12 +52,12 @@ interface FoundPage {
 }
 
 /** Reads a page of a search; undefined for an unknown generation. @throws {SearchGivenUp} */
-export async function searchPage(scan: Scan, query: SearchQuery): Promise<FindResult | undefined> {
+export async function searchPage(search: RunningSearch, query: SearchQuery): Promise<FindResult | undefined> {
   let { after } = query;
   for (;;) {
-    const found = await pageOf(scan, { ...query, after });
+    const found = await pageOf(search, { ...query, after });
     if (found === undefined) return undefined;
-    const { docs, next } = (await documentsOf(scan, query, found)) ?? { docs: [] };
+    const { docs, next } = (await documentsOf(search, query, found)) ?? { docs: [] };
     // All found documents were deleted in the meantime: continues instead of returning an empty page.
     if (docs.length === 0 && next !== undefined) {
       after = next;
@@ -65,27 +73,27 @@ export async function searchPage(scan: Scan, query: SearchQuery): Promise<FindRe
 
 /** Like {@link searchPage}, but reads only ids. */
 export async function searchIds(
-  scan: Scan,
+  search: RunningSearch,
   query: SearchQuery,
 ): Promise<{ ids: string[]; next?: Cursor } | undefined> {
-  const found = await pageOf(scan, query);
+  const found = await pageOf(search, query);
   if (found === undefined) return undefined;
   const ids = found.page.map(({ id }) => id);
   return found.next === undefined ? { ids } : { ids, next: found.next };
 }
 
 /** Counts documents; undefined for an unknown generation. @throws {SearchGivenUp} */
-export async function countRows(scan: Scan, selection: Selection): Promise<number | undefined> {
+export async function countRows(search: RunningSearch, selection: Selection): Promise<number | undefined> {
   const query = { ...selection, limit: 1 };
-  const plan = scan.plan ?? (await scan.step((tables) => countPlanOf(tables, query, scan.limits)));
+  const plan = search.plan ?? (await search.step((tables) => countPlanOf(tables, query, search.limits)));
   if (plan === undefined) return undefined;
   if (plan.kind === 'lookup' && plan.isExact) return plan.entries;
   const condition = conditionOf(selection);
-  const way = plan.kind === 'lookup' ? segmentsWay(query, plan, 'ASC') : rangeWay(query, false);
+  const source = plan.kind === 'lookup' ? segmentSlices(query, plan, 'ASC') : rangeSlices(query, false);
   const isOnce = plan.kind !== 'lookup' || plan.isDistinct;
   const ids = new Set<string>();
   let count = 0;
-  const isKnown = await slices(scan, way, ({ table, where, params }, connection) => {
+  const isKnown = await slices(search, source, ({ table, where, params }, connection) => {
     const sql = `SELECT ${isOnce ? 'count(*) AS n' : 'id'} FROM ${table} WHERE ${where} AND ${condition.text}`;
     for (const row of connection.prepareOnce(sql).iterate(...params, ...condition.params)) {
       if (isOnce) count += numberOf(row, 'n');
@@ -98,7 +106,7 @@ export async function countRows(scan: Scan, selection: Selection): Promise<numbe
 
 /** The documents of a page, up to its size in bytes, read in one step; undefined for an unknown generation. */
 function documentsOf(
-  { step }: Scan,
+  { step }: RunningSearch,
   query: SearchQuery,
   { page, next }: Omit<FoundPage, 'plan'>,
 ): Promise<FindResult | undefined> {
@@ -133,18 +141,18 @@ function isSelected(tables: Tables, query: SearchQuery, id: string): boolean {
   return tables.connection.prepareOnce(sql).get(query.tenant, id, low, high, ...params) !== undefined;
 }
 
-async function pageOf(scan: Scan, query: SearchQuery): Promise<FoundPage | undefined> {
+async function pageOf(search: RunningSearch, query: SearchQuery): Promise<FoundPage | undefined> {
   const { sort, limit } = query;
   const condition = conditionOf(query);
   const after = afterSql(query);
   const plan = isPlain(query)
     ? SCAN
-    : (scan.plan ?? (await scan.step((tables) => planOf(tables, query, scan.limits))));
+    : (search.plan ?? (await search.step((tables) => planOf(tables, query, search.limits))));
   if (plan === undefined) return undefined;
-  const { way, by, isInOrder } = readingOf(plan, query);
+  const { source, by, isInOrder } = readingOf(plan, query);
   const isBoolean = sort?.field.type === 'boolean';
   let rows: PlacedHit[] = [];
-  const isKnown = await slices(scan, way, (slice, connection) => {
+  const isKnown = await slices(search, source, (slice, connection) => {
     const { table, where, params } = slice;
     const sorted = by(slice);
     const sql = `SELECT ${sorted.text} AS sorted, id, position FROM ${table}
@@ -163,7 +171,7 @@ async function pageOf(scan: Scan, query: SearchQuery): Promise<FoundPage | undef
     return isInOrder && rows.length > limit;
   });
   if (!isKnown) return undefined;
-  const key = await scan.step((tables) => searchedIndex(tables, query).plan);
+  const key = await search.step((tables) => searchedIndex(tables, query).plan);
   if (key === undefined) return undefined;
   const page = rows
     .slice(0, limit)
@@ -172,7 +180,7 @@ async function pageOf(scan: Scan, query: SearchQuery): Promise<FoundPage | undef
 }
 
 interface Reading {
-  readonly way: Way;
+  readonly source: SliceSource;
   /** Rows come in the order of the list, so that reading stops when the page is full. */
   readonly isInOrder: boolean;
   /** The value that orders the rows of a slice, and the `ORDER BY` of the slice. */
@@ -185,19 +193,20 @@ function readingOf(plan: Plan, query: SearchQuery): Reading {
   switch (plan.kind) {
     case 'order':
       return {
-        way: segmentsWay(query, plan, down),
+        source: segmentSlices(query, plan, down),
         isInOrder: true,
         by: ({ at }) => ({ text: at, params: [], order: `at ${down}, wanted ${down}` }),
       };
     case 'scan':
     case 'lookup': {
-      const way = plan.kind === 'scan' ? rangeWay(query, isPlain(query)) : segmentsWay(query, plan, 'ASC');
+      const source =
+        plan.kind === 'scan' ? rangeSlices(query, isPlain(query)) : segmentSlices(query, plan, 'ASC');
       if (sort !== undefined) {
         const by = { ...fieldSql(sort.field), order: `sorted ${down}, id ${down}` };
-        return { way, isInOrder: false, by: () => by };
+        return { source, isInOrder: false, by: () => by };
       }
       return {
-        way,
+        source,
         isInOrder: plan.kind === 'scan',
         by: ({ key }) => ({ text: key, params: [], order: `${key} ${down}` }),
       };

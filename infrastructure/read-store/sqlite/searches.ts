@@ -15,7 +15,7 @@ import type { Plan, PlanLimits } from './plan.ts';
 import { quickPage, quickPlanOf } from './quick.ts';
 import { countRows, searchIds, searchPage } from './search.ts';
 import { type SlotLimits, searchSlots } from './search-slots.ts';
-import { isPlain, type Scan, type SliceLimits, type Step } from './slices.ts';
+import { isPlain, type ReadStep, type RunningSearch, type SliceLimits } from './slices.ts';
 
 export type SearchLimits = SliceLimits & SlotLimits & PlanLimits;
 
@@ -45,7 +45,7 @@ export function sqliteSearches(on: {
   const slots = searchSlots(limits);
 
   /** Runs each step of a search as a separate read, so that other work runs in between. */
-  function searching(generation: GenerationId, name: string): Step {
+  function searching(generation: GenerationId, name: string): ReadStep {
     return (step) =>
       connection.read(() =>
         sinceDrops(() => {
@@ -63,15 +63,15 @@ export function sqliteSearches(on: {
     generation: GenerationId,
     { collection, tenant, withinMs = limits.deadlineMs }: Selection,
     short: { readonly plan?: Plan | undefined } | undefined,
-    search: (scan: Scan) => Promise<T>,
+    work: (search: RunningSearch) => Promise<T>,
   ): Promise<T> {
     const step = searching(generation, collection);
     const slice = timeSlices?.of(tenant, 'search');
     const nextSlice = () => slice?.next() ?? nextTick();
     if (short !== undefined) {
-      return search({ step, limits, nextSlice, plan: short.plan, deadline: performance.now() + withinMs });
+      return work({ step, limits, nextSlice, plan: short.plan, deadline: performance.now() + withinMs });
     }
-    return slots(tenant, (deadline) => search({ step, limits, nextSlice, deadline }), withinMs);
+    return slots(tenant, (deadline) => work({ step, limits, nextSlice, deadline }), withinMs);
   }
 
   async function shortPlan(generation: GenerationId, query: SearchQuery, kind: 'page' | 'count') {
@@ -94,15 +94,15 @@ export function sqliteSearches(on: {
         }),
       );
       if (quick !== undefined && 'page' in quick) return quick.page;
-      return (await run(generation, query, quick, (scan) => searchPage(scan, query))) ?? { docs: [] };
+      return (await run(generation, query, quick, (search) => searchPage(search, query))) ?? { docs: [] };
     },
     ids: async (generation, query) => {
       const short = await shortPlan(generation, query, 'page');
-      return (await run(generation, query, short, (scan) => searchIds(scan, query))) ?? { ids: [] };
+      return (await run(generation, query, short, (search) => searchIds(search, query))) ?? { ids: [] };
     },
     count: async (generation, selection) => {
       const short = await shortPlan(generation, { ...selection, limit: 1 }, 'count');
-      return (await run(generation, selection, short, (scan) => countRows(scan, selection))) ?? 0;
+      return (await run(generation, selection, short, (search) => countRows(search, selection))) ?? 0;
     },
   };
 }

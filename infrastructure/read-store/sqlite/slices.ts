@@ -25,11 +25,11 @@ const FIRST_BYTES = 256 * 1024;
 const LEAST_BYTES = 64 * 1024;
 
 /** Runs one step; undefined for an unknown generation. */
-export type Step = <T>(step: (tables: Tables) => T) => Promise<T | undefined>;
+export type ReadStep = <T>(step: (tables: Tables) => T) => Promise<T | undefined>;
 
 /** A running search. */
-export interface Scan {
-  readonly step: Step;
+export interface RunningSearch {
+  readonly step: ReadStep;
   readonly limits: SliceLimits & PlanLimits;
   /** On the clock of `performance.now()`. */
   readonly deadline: number;
@@ -51,7 +51,7 @@ export interface Slice {
 }
 
 /** Takes the next slice of the rows of a search. */
-export type Way = (
+export type SliceSource = (
   tables: Tables,
   most: Size,
 ) => {
@@ -74,7 +74,7 @@ export function searchedRange(plan: IndexPlan, query: SearchQuery): KeyRange {
 }
 
 /** Slices of the range of the query's index. @param whole makes the range one slice */
-export function rangeWay(query: SearchQuery, whole: boolean): Way {
+export function rangeSlices(query: SearchQuery, whole: boolean): SliceSource {
   let rest: KeyRange | undefined;
   return (tables, most) => {
     const { plan, at } = searchedIndex(tables, query);
@@ -103,8 +103,8 @@ export function rangeWay(query: SearchQuery, whole: boolean): Way {
  * @throws {SearchGivenUp} after the deadline
  */
 export async function slices(
-  { step, limits, deadline, nextSlice }: Scan,
-  way: Way,
+  { step, limits, deadline, nextSlice }: RunningSearch,
+  source: SliceSource,
   look: (slice: Slice, connection: SqliteConnection) => boolean,
 ): Promise<boolean> {
   let most = { rows: limits.firstRows, bytes: FIRST_BYTES };
@@ -112,7 +112,7 @@ export async function slices(
     if (performance.now() > deadline) throw new SearchGivenUp('a search took too long');
     const done = await step((tables) => {
       const began = process.threadCpuUsage();
-      const { slice, size, isLast } = way(tables, most);
+      const { slice, size, isLast } = source(tables, most);
       const enough = slice === undefined || look(slice, tables.connection);
       if (size !== undefined) {
         const used = process.threadCpuUsage(began);

@@ -9,6 +9,7 @@ const job = (...texts: string[]): Job => ({
   reject: () => undefined,
 });
 const chunk = 'x'.repeat(900);
+const nextIn = (queue: JobQueue) => queue.nextOf('question') ?? queue.nextOf('background');
 
 describe('The queue of the embedder', () => {
   it('hands out a short record while a large file is under way', () => {
@@ -16,9 +17,9 @@ describe('The queue of the embedder', () => {
     const enormous = job(...Array<string>(4000).fill(chunk));
     const record = job('a record');
     queue.add(enormous, 'background');
-    queue.next();
+    nextIn(queue);
     queue.add(record, 'background');
-    const groups = [queue.next(), queue.next()];
+    const groups = [nextIn(queue), nextIn(queue)];
     expect(groups.some((parts) => parts?.some((part) => part.job === record))).to.equal(true);
   });
 
@@ -26,11 +27,11 @@ describe('The queue of the embedder', () => {
     const queue = new JobQueue();
     const jobs = [1, 2, 3].map(() => job(...Array<string>(30).fill(chunk)));
     for (const one of jobs) queue.add(one, 'background');
-    const first = [queue.next(), queue.next(), queue.next()];
+    const first = [nextIn(queue), nextIn(queue), nextIn(queue)];
     expect(first.map((parts) => parts?.[0]?.job)).to.deep.equal(jobs);
     const question = job('a question');
     queue.add(question, 'question');
-    expect(queue.next()).to.deep.equal([{ job: question, from: 0, to: 1 }]);
+    expect(nextIn(queue)).to.deep.equal([{ job: question, from: 0, to: 1 }]);
   });
 
   it('limits waiting questions', () => {
@@ -38,7 +39,7 @@ describe('The queue of the embedder', () => {
     for (let n = 0; n < MAX_QUESTIONS; n += 1) expect(queue.add(job('?'), 'question')).to.equal(true);
     expect(queue.add(job('?'), 'question')).to.equal(false);
     expect(queue.add(job('.'), 'background')).to.equal(true);
-    queue.next();
+    nextIn(queue);
     expect(queue.add(job('?'), 'question')).to.equal(true);
   });
 
@@ -56,7 +57,7 @@ describe('The queue of the embedder', () => {
           const gone = jobs[dropped];
           if (gone !== undefined) queue.drop(gone);
           const given = new Map(jobs.map((one) => [one, 0]));
-          for (let parts = queue.next(); parts !== undefined; parts = queue.next()) {
+          for (let parts = nextIn(queue); parts !== undefined; parts = nextIn(queue)) {
             for (const { job: one, from, to } of parts) {
               expect(from).to.equal(given.get(one));
               expect(to).to.be.greaterThan(from);

@@ -16,17 +16,17 @@ describe('The throttle of background embedding', () => {
     const pace = new EmbeddingThrottle(
       () => {
         told += 1;
-        expect(pace.rests).to.equal(false);
+        expect(pace.isResting).to.equal(false);
       },
       () => 1,
     );
     pace.began();
     await new Promise((resolve) => setTimeout(resolve, 20));
     pace.ended();
-    expect(pace.rests).to.equal(true);
+    expect(pace.isResting).to.equal(true);
     await untilPasses(() => expect(told).to.equal(1));
     pace.ended();
-    expect(pace.rests, 'questions do not make it rest').to.equal(false);
+    expect(pace.isResting, 'questions do not make it rest').to.equal(false);
   });
 
   it('continues early when the main thread is idle', async () => {
@@ -47,7 +47,7 @@ describe('The throttle of background embedding', () => {
     pace.ended();
     await untilPasses(() => expect(told).to.equal(1));
     expect(looks, 'a whole rest has fifty looks').to.equal(6);
-    expect(pace.rests).to.equal(false);
+    expect(pace.isResting).to.equal(false);
   });
 
   it('does not call back after it is closed', async () => {
@@ -74,7 +74,7 @@ describe('The throttle of background embedding', () => {
       pace.began();
       await new Promise((resolve) => setTimeout(resolve, 100));
       pace.ended();
-      expect(pace.rests).to.equal(false);
+      expect(pace.isResting).to.equal(false);
     });
   });
 });

@@ -5,7 +5,7 @@ const MOST = 32;
 export const [OF_STREAM, OF_EVENT] = [0, 1];
 
 /** The first UUIDs, at most {@link MOST}, of the event that is packed or unpacked. */
-export class Uuids {
+export class KnownUuids {
   readonly bytes = Buffer.alloc(MOST * BYTES.uuid);
   count = 0;
 

@@ -1,4 +1,4 @@
-import { OF_EVENT, OF_STREAM, Uuids } from './known-uuids.ts';
+import { KnownUuids, OF_EVENT, OF_STREAM } from './known-uuids.ts';
 import { BYTES, LENGTHS, MOST_UNITS, TAGS } from './tags.ts';
 import { readBase64, readHex, readTime, readUuid } from './tokens.ts';
 
@@ -17,7 +17,7 @@ export class ValueReader {
   #bytes: Uint8Array = this.texts;
   #stream = '';
   #hash = 0;
-  readonly #uuids = new Uuids();
+  readonly #uuids = new KnownUuids();
   readonly #near = Buffer.alloc(BYTES.uuid);
 
   /** @param own places of the event's id and hash */

@@ -1,4 +1,4 @@
-import { OF_STREAM, Uuids } from './known-uuids.ts';
+import { KnownUuids, OF_STREAM } from './known-uuids.ts';
 import { BYTES, LENGTHS, MOST_UNITS, TAGS } from './tags.ts';
 import { writeBase64, writeHex, writeTime, writeUuid } from './tokens.ts';
 
@@ -24,7 +24,7 @@ export class ValueWriter {
   hash = -1;
   readonly #stream = Buffer.allocUnsafeSlow(1024);
   #owner = 0;
-  readonly #uuids = new Uuids();
+  readonly #uuids = new KnownUuids();
 
   /**
    * @param id place of the event's UUID

@@ -8,7 +8,7 @@ import { MISSING } from './field-index.ts';
 import type { Sql } from './filter-sql.ts';
 import type { PlanOf } from './plan.ts';
 import { type Entries, type Segment, segmentSql } from './segments.ts';
-import { type Size, type Slice, searchedRange, type Way } from './slices.ts';
+import { type Size, type Slice, type SliceSource, searchedRange } from './slices.ts';
 import type { Tables } from './tables.ts';
 
 /** Maximum of rows that are read without measuring their size. */
@@ -17,11 +17,11 @@ const UNSIZED = 32;
 type Place = readonly [value: SQLInputValue, id: string];
 
 /** Reads the documents of segments, one segment after the other. */
-export function segmentsWay(
+export function segmentSlices(
   query: SearchQuery,
   plan: PlanOf<'lookup' | 'order'>,
   direction: 'ASC' | 'DESC',
-): Way {
+): SliceSource {
   const begin = plan.kind === 'order' ? startOf(plan.segments, query) : { segments: plan.segments };
   const rest = [...begin.segments];
   let place = begin.after;
