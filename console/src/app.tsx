@@ -14,7 +14,7 @@ const audienceOf = ({ tenant, platform, partner }: Sessions): string =>
 
 const NOBODY = audienceOf({});
 
-const takeArrived = (): void => {
+const signInFromUrl = (): void => {
   const sso = arrived();
   if (sso === undefined) return;
   signIn(tenantSession(sso.token, 'sso'));
@@ -31,7 +31,7 @@ const takeAssertion = async (): Promise<void> => {
 
 export const start = async (): Promise<unknown> => {
   try {
-    if (location.pathname === '/console/signed-in') takeArrived();
+    if (location.pathname === '/console/signed-in') signInFromUrl();
     if (location.pathname === '/console/partner' && location.hash !== '') await takeAssertion();
     if (audienceOf(getSessions()) !== NOBODY) await prepare();
     return undefined;

@@ -1,12 +1,12 @@
 /** Components of the pages; `console/README.md` shows their use. */
 export { useAction } from './action.ts';
 export { given, useFilters } from './address.ts';
+export { Autocomplete, type Completion, type Suggestion } from './autocomplete.tsx';
 export { Badge, type Tone } from './badge.tsx';
 export { Button, IconButton } from './button.tsx';
 export { Card, Tile } from './card.tsx';
 export { useClient, useIsAdmin, usePageSession, useTenant } from './client.tsx';
 export { actions, ago, counts } from './columns.tsx';
-export { Completed, type Completion, type Suggestion } from './completed.tsx';
 export { ConfirmButton, ConfirmItem, useConfirm } from './confirm.tsx';
 export { Copied, Copy, CopyBox, Secret } from './copy.tsx';
 export { Count } from './count.tsx';

@@ -1,5 +1,5 @@
 import { type ComponentProps, type ReactNode, useMemo, useState } from 'react';
-import { Completed, type Completion } from './completed.tsx';
+import { Autocomplete, type Completion } from './autocomplete.tsx';
 import { type Person, usePeople } from './people.ts';
 
 /** Mentions as the API takes them: `@[name](user:id)`. */
@@ -90,7 +90,7 @@ const isWord = (text: string, at: number, name: string): boolean =>
   text.startsWith(name, at) && !/^[\p{L}\p{N}]/u.test(text.slice(at + name.length));
 
 interface MentionFieldProps
-  extends Omit<ComponentProps<typeof Completed>, 'complete' | 'isEager' | 'maxLength' | 'rows'> {
+  extends Omit<ComponentProps<typeof Autocomplete>, 'complete' | 'isEager' | 'maxLength' | 'rows'> {
   readonly mentions: Mentions;
 }
 
@@ -102,5 +102,5 @@ export const useMentions = (): Mentions => {
 
 /** A textarea in which `@` suggests people. Enter sends, Shift+Enter starts a new line. */
 export const MentionField = ({ mentions, ...rest }: MentionFieldProps) => (
-  <Completed {...rest} rows={2} isEager maxLength={10_000} complete={mentions.complete} />
+  <Autocomplete {...rest} rows={2} isEager maxLength={10_000} complete={mentions.complete} />
 );

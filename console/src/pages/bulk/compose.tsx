@@ -2,8 +2,8 @@ import { useState } from 'react';
 import { useLocation } from 'wouter';
 import type { components } from '../../../../client/src/index.ts';
 import {
+  Autocomplete,
   Card,
-  Completed,
   Empty,
   Field,
   Form,
@@ -149,7 +149,7 @@ const FilterField = ({ entity, value, onChange }: FilterFieldProps) => {
       }
     >
       {(control) => (
-        <Completed
+        <Autocomplete
           {...control}
           label="Filter"
           required

@@ -1,7 +1,7 @@
 import { Link } from 'wouter';
 import type { Client } from '../../../../client/src/index.ts';
 import { Pending, Time, useRead } from '../../kit/index.ts';
-import { type AuditEvent, partsOf, storyOf, streamPath } from './event.ts';
+import { type AuditEvent, metadataOf, partsOf, streamPath } from './event.ts';
 
 /** Time before an event in which related events are searched. */
 const BEFORE_MS = 60_000;
@@ -17,7 +17,7 @@ interface Related {
 
 /** Reads the events with the same correlation id: events of one request, and events that followed from it. */
 const relatedOf = async (client: Client, event: AuditEvent, signal: AbortSignal): Promise<Related> => {
-  const { at = '', correlationId } = storyOf(event);
+  const { at = '', correlationId } = metadataOf(event);
   const ms = Date.parse(at);
   const query = {
     from: new Date(ms - BEFORE_MS).toISOString(),
@@ -28,7 +28,7 @@ const relatedOf = async (client: Client, event: AuditEvent, signal: AbortSignal)
   let seen = 0;
   for await (const each of client.items('/api/v1/tenant/audit/events', { params: { query }, signal })) {
     seen += 1;
-    if (storyOf(each).correlationId === correlationId) events.push(each);
+    if (metadataOf(each).correlationId === correlationId) events.push(each);
     if (seen >= MOST) return { events, isCut: true };
   }
   return { events, isCut: false };
@@ -42,9 +42,9 @@ export const Causes = ({ event }: { event: AuditEvent }) => {
   if (related.data === undefined) return <Pending of={related} what="related events" />;
   const { events, isCut } = related.data;
   const ids = new Set(events.map(({ id }) => id));
-  const causeOf = (each: AuditEvent): string => storyOf(each).causationId ?? '';
+  const causeOf = (each: AuditEvent): string => metadataOf(each).causationId ?? '';
   const roots = events.filter((each) => !ids.has(causeOf(each)) || causeOf(each) === each.id);
-  const { correlationId } = storyOf(event);
+  const { correlationId } = metadataOf(event);
   return (
     <>
       <p className="small muted">
@@ -79,7 +79,7 @@ const Branches = ({ events, present, effectsOf }: BranchesProps) =>
             {each.type}
           </Link>{' '}
           <span className="small muted">
-            {partsOf(each.stream).category} · <Time at={storyOf(each).at ?? ''} />
+            {partsOf(each.stream).category} · <Time at={metadataOf(each).at ?? ''} />
           </span>
           <Branches events={effectsOf(each.id)} present={present} effectsOf={effectsOf} />
         </li>

@@ -1,11 +1,11 @@
 import { Link } from 'wouter';
 import { Card, Copied, Facts, Json, Tabs, Time } from '../../kit/index.ts';
 import { Causes } from './causes.tsx';
-import { type AuditEvent, storyOf } from './event.ts';
+import { type AuditEvent, metadataOf } from './event.ts';
 
 /** One event: its opened data, its cause, its subject, and the texts that the hash chain covers. */
 export const EventDetail = ({ event }: { event: AuditEvent }) => {
-  const story = storyOf(event);
+  const metadata = metadataOf(event);
   return (
     <Card title={event.type}>
       <Tabs
@@ -18,16 +18,18 @@ export const EventDetail = ({ event }: { event: AuditEvent }) => {
             content: (
               <Facts
                 of={{
-                  'Occurred at': story.at === undefined ? undefined : <Time at={story.at} />,
-                  Actor: [story.actorKind, story.actorId].filter((part) => part !== undefined).join(' '),
-                  'Impersonated by': story.impersonatedBy,
+                  'Occurred at': metadata.at === undefined ? undefined : <Time at={metadata.at} />,
+                  Actor: [metadata.actorKind, metadata.actorId]
+                    .filter((part) => part !== undefined)
+                    .join(' '),
+                  'Impersonated by': metadata.impersonatedBy,
                   Id: <Copied text={event.id} what="id of the event" />,
                   Position: <Copied text={event.position} what="position" />,
-                  Correlation: story.correlationId && (
-                    <Copied text={story.correlationId} what="correlation" />
+                  Correlation: metadata.correlationId && (
+                    <Copied text={metadata.correlationId} what="correlation" />
                   ),
-                  Causation: story.causationId && <Copied text={story.causationId} what="causation" />,
-                  Trace: story.trace && <Copied text={story.trace} what="trace" />,
+                  Causation: metadata.causationId && <Copied text={metadata.causationId} what="causation" />,
+                  Trace: metadata.trace && <Copied text={metadata.trace} what="trace" />,
                   'The ledger then': (
                     <Link href={`/ledger?as_of_position=${encodeURIComponent(event.position)}`}>
                       Reports as of this position
@@ -45,9 +47,9 @@ export const EventDetail = ({ event }: { event: AuditEvent }) => {
               <>
                 <Facts
                   of={{
-                    Hash: story.hash && <Copied text={story.hash} what="hash" />,
-                    'Hash before': story.previousHash && (
-                      <Copied text={story.previousHash} what="hash before" />
+                    Hash: metadata.hash && <Copied text={metadata.hash} what="hash" />,
+                    'Hash before': metadata.previousHash && (
+                      <Copied text={metadata.previousHash} what="hash before" />
                     ),
                   }}
                 />

@@ -10,7 +10,7 @@ const textAt = (value: unknown, key: string): string | undefined => {
 };
 
 /** The metadata of an event; parts that cannot be parsed are undefined. */
-export const storyOf = ({ metadata }: AuditEvent) => {
+export const metadataOf = ({ metadata }: AuditEvent) => {
   const actor = isRecord(metadata) ? metadata.actor : undefined;
   return {
     at: textAt(metadata, 'occurred_at'),

@@ -21,7 +21,7 @@ import {
   useTail,
   useTenant,
 } from '../../kit/index.ts';
-import { type AuditEvent, instantsOf, partsOf, storyOf, streamPath } from './event.ts';
+import { type AuditEvent, instantsOf, metadataOf, partsOf, streamPath } from './event.ts';
 import { EventLinks } from './links.tsx';
 import '../../styles/events.css';
 
@@ -36,7 +36,7 @@ const COLUMNS: readonly Column<AuditEvent>[] = [
     title: 'When',
     min: 215,
     grow: 0,
-    cell: (event) => <Time at={storyOf(event).at ?? ''} />,
+    cell: (event) => <Time at={metadataOf(event).at ?? ''} />,
   },
   {
     key: 'type',
@@ -72,7 +72,7 @@ const COLUMNS: readonly Column<AuditEvent>[] = [
     min: 170,
     grow: 2,
     cell: (event) => {
-      const { actorKind, actorId, impersonatedBy } = storyOf(event);
+      const { actorKind, actorId, impersonatedBy } = metadataOf(event);
       return (
         <>
           <span className="muted">{actorKind}</span> {actorId}

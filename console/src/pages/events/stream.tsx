@@ -14,7 +14,7 @@ import {
   useFilters,
   usePages,
 } from '../../kit/index.ts';
-import { type AuditEvent, partsOf, storyOf, subjectPath } from './event.ts';
+import { type AuditEvent, metadataOf, partsOf, subjectPath } from './event.ts';
 import { EventDetail } from './event-detail.tsx';
 import { EventLinks } from './links.tsx';
 import { States } from './states.tsx';
@@ -95,7 +95,7 @@ interface TimelineProps {
 /** Index of the last event that occurred at a moment or before it. */
 const indexAt = (events: readonly AuditEvent[], moment: string): number => {
   const ms = Date.parse(moment);
-  return events.findLastIndex((event) => Date.parse(storyOf(event).at ?? '') <= ms);
+  return events.findLastIndex((event) => Date.parse(metadataOf(event).at ?? '') <= ms);
 };
 
 /**
@@ -107,7 +107,7 @@ const reaches = (events: readonly AuditEvent[], of: (name: 'revision' | 'at') =>
   if (revision !== '') return events.length > Number(revision);
   if (at === '') return events.length >= MOST_READ;
   const last = events.at(-1);
-  return last !== undefined && Date.parse(storyOf(last).at ?? '') > Date.parse(at);
+  return last !== undefined && Date.parse(metadataOf(last).at ?? '') > Date.parse(at);
 };
 
 const Timeline = ({ stream, events, more }: TimelineProps) => {
@@ -179,7 +179,7 @@ const Timeline = ({ stream, events, more }: TimelineProps) => {
         ) : (
           <p aria-live="polite">
             After <strong>{event.type}</strong>, revision {event.revision} of {last}
-            {more === undefined ? '' : '+'}, <Time at={storyOf(event).at ?? ''} />
+            {more === undefined ? '' : '+'}, <Time at={metadataOf(event).at ?? ''} />
           </p>
         )}
       </Card>
@@ -196,7 +196,7 @@ const Timeline = ({ stream, events, more }: TimelineProps) => {
                   <span className="muted">{each.revision}</span>
                   <span className="event-type">{each.type}</span>
                   <span className="small muted">
-                    <Time at={storyOf(each).at ?? ''} relative />
+                    <Time at={metadataOf(each).at ?? ''} relative />
                   </span>
                 </button>
               </li>

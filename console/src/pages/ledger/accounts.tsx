@@ -116,7 +116,7 @@ export default function Accounts() {
       }
     >
       <LedgerLinks />
-      <BooksLock isAdmin={isAdmin} />
+      <LedgerLock isAdmin={isAdmin} />
       <Failed of={balances} />
       <TableCard
         label="Accounts"
@@ -199,12 +199,12 @@ const AccountDialog = ({ account, onClose }: { account: Account | undefined; onC
   );
 };
 
-/** Shows and sets the lock of the books: the day through which nothing can be posted any more. */
-const BooksLock = ({ isAdmin }: { isAdmin: boolean }) => {
-  const lock = useRead(['books-lock'], (client, signal) => client.get('/api/v1/tenant/gl/lock', { signal }));
+/** Shows and sets the lock of the ledger: the day through which nothing can be posted any more. */
+const LedgerLock = ({ isAdmin }: { isAdmin: boolean }) => {
+  const lock = useRead(['ledger-lock'], (client, signal) => client.get('/api/v1/tenant/gl/lock', { signal }));
   const change = useAction(
     (client, day: string | null) => client.put('/api/v1/tenant/gl/lock', { body: { locked_through: day } }),
-    { invalidates: [['books-lock']], done: 'The lock is set.' },
+    { invalidates: [['ledger-lock']], done: 'The lock is set.' },
   );
   const through = lock.data?.locked_through ?? null;
   if (lock.data === undefined) return <PendingCard of={lock} what="the lock of the books" />;

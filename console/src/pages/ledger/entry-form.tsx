@@ -40,7 +40,7 @@ const emptyLine = (key: number): Line => ({ key, account: '', debit: '', credit:
 /** Creates or changes a draft. A new draft has the currency of the ledger. */
 export default function EntryForm() {
   const { id } = useParams();
-  const books = useRead(['reports', 'currency'], (client, signal) =>
+  const trialBalance = useRead(['reports', 'currency'], (client, signal) =>
     client.get('/api/v1/tenant/reports/trial-balance', { signal }),
   );
   const entry = useRead(
@@ -51,7 +51,7 @@ export default function EntryForm() {
   );
   const title = id === undefined ? 'New entry' : 'Edit draft';
   const found = entry.data;
-  const isReady = books.data !== undefined && (id === undefined || found !== undefined);
+  const isReady = trialBalance.data !== undefined && (id === undefined || found !== undefined);
   return (
     <Page title={title} crumbs={ENTRY_CRUMBS} about="A draft may be changed until it is posted.">
       {isReady ? (
@@ -81,7 +81,7 @@ export default function EntryForm() {
           }
         />
       ) : (
-        <PendingCard of={[books, entry]} what="the entry" />
+        <PendingCard of={[trialBalance, entry]} what="the entry" />
       )}
     </Page>
   );

@@ -2,7 +2,7 @@ import { Pause, Play } from 'lucide-react';
 import { useEffect, useState } from 'react';
 import { Link } from 'wouter';
 import { Badge, Button, Card, Empty, Time, useTail } from '../../kit/index.ts';
-import { type AuditEvent, storyOf } from '../events/event.ts';
+import { type AuditEvent, metadataOf } from '../events/event.ts';
 import { emptyRate, moved } from './rate.ts';
 import { RateBars } from './rate-bars.tsx';
 
@@ -23,7 +23,7 @@ const withEvents = (seen: Seen, events: readonly AuditEvent[], dropped: number):
   const byType = new Map(seen.byType);
   for (const { type } of events) byType.set(type, (byType.get(type) ?? 0) + 1);
   const at = events
-    .map((event) => Math.floor(Date.parse(storyOf(event).at ?? '') / 1000))
+    .map((event) => Math.floor(Date.parse(metadataOf(event).at ?? '') / 1000))
     .filter(Number.isFinite);
   return {
     rate: moved(seen.rate, secondsNow(), at),
@@ -105,7 +105,7 @@ export const LiveEvents = () => {
                   </span>
                   <code className="truncate muted">{event.stream.split('.').slice(1).join('.')}</code>
                   <span className="small muted">
-                    <Time at={storyOf(event).at ?? ''} relative />
+                    <Time at={metadataOf(event).at ?? ''} relative />
                   </span>
                 </li>
               ))}

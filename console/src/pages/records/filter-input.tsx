@@ -1,6 +1,6 @@
 import { useEffect, useId, useState } from 'react';
 import { ApiError } from '../../../../client/src/index.ts';
-import { Button, Completed, usePeople } from '../../kit/index.ts';
+import { Autocomplete, Button, usePeople } from '../../kit/index.ts';
 import { completeFilter, type FilterName } from './complete-filter.ts';
 import type { Entity, Workflow } from './schema.ts';
 
@@ -57,7 +57,7 @@ export const FilterInput = ({ names, applied, apply, error }: FilterProps) => {
   return (
     <search className="record-filter" aria-label="Filter of the records">
       <div className="record-filter-row">
-        <Completed
+        <Autocomplete
           label="Filter"
           value={text}
           onChange={setText}

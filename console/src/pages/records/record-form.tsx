@@ -1,7 +1,7 @@
 import { useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import {
-  Completed,
+  Autocomplete,
   DialogForm,
   Field,
   type FormValues,
@@ -246,7 +246,7 @@ const ReferenceInput = ({ name, label, defaultValue, entity }: OwnProps & { read
       {(control) => (
         <>
           <input type="hidden" name={control.name} value={text} />
-          <Completed
+          <Autocomplete
             {...control}
             name={undefined}
             label={label}

@@ -28,7 +28,7 @@ type Box = HTMLInputElement | HTMLTextAreaElement;
 
 type Native = 'id' | 'name' | 'required' | 'placeholder' | 'maxLength' | 'autoFocus';
 
-interface CompletedProps
+interface AutocompleteProps
   extends Pick<InputHTMLAttributes<Box>, Native | 'aria-invalid' | 'aria-describedby'> {
   readonly label: string;
   readonly value: string;
@@ -49,7 +49,7 @@ interface CompletedProps
 /**
  * A text input with autocompletion. Arrow keys choose a suggestion, Enter or Tab inserts it, Escape closes the list.
  */
-export const Completed = (props: CompletedProps) => {
+export const Autocomplete = (props: AutocompleteProps) => {
   const { label, value, onChange, complete, onEnter, onEscape, rows, isEager = false, ...more } = props;
   const { placement, isCode = false, ...native } = more;
   const box = useRef<Box>(null);
@@ -129,7 +129,7 @@ export const Completed = (props: CompletedProps) => {
     onClick: rows === undefined ? open : undefined,
   } as const;
   return (
-    <div className="completed">
+    <div className="autocomplete">
       {rows === undefined ? (
         <input {...own} role="combobox" aria-expanded={isOpen} />
       ) : (
@@ -138,7 +138,7 @@ export const Completed = (props: CompletedProps) => {
       {isOpen ? (
         <div
           id={list}
-          className="completed-list"
+          className="autocomplete-list"
           role="listbox"
           aria-label="Suggestions"
           data-placement={placement}
