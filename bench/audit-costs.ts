@@ -17,9 +17,9 @@ const OF_APPEND = 0.15;
 const OF_POST = 0.2;
 
 /** Cost of the hash chain per append of unsealed events, and of keeping and signing heads per `POST` of a message. */
-export const chainAndSealing = async (scale: number): Promise<Line[]> => {
+export const chainAndSigning = async (scale: number): Promise<Line[]> => {
   const chain = await inFolder((folder) => chainInAppend(folder, scaled(EVENTS, scale, 640)));
-  const sealing = await sealingInPost(scale);
+  const signing = await signingInPost(scale);
   return [
     {
       figure: 'append of unsealed events, chained',
@@ -29,11 +29,11 @@ export const chainAndSealing = async (scale: number): Promise<Line[]> => {
     },
     {
       figure: 'POST message, heads kept and signed',
-      value: microseconds(sealing.on),
-      yardstick: { name: 'CPU of one without', value: microseconds(sealing.off) },
-      target: { text: `≤ ${1 + OF_POST}`, met: sealing.on / sealing.off <= 1 + OF_POST },
+      value: microseconds(signing.on),
+      yardstick: { name: 'CPU of one without', value: microseconds(signing.off) },
+      target: { text: `≤ ${1 + OF_POST}`, met: signing.on / signing.off <= 1 + OF_POST },
     },
-    { figure: 'heads and seals in POST message', value: percent(sealing.on / sealing.off - 1) },
+    { figure: 'heads and signing in POST message', value: percent(signing.on / signing.off - 1) },
   ];
 };
 
@@ -44,13 +44,13 @@ const chainInAppend = async (folder: string, count: number) => {
   let file = 0;
   const rateOf = async (again: boolean): Promise<number> => {
     const store = openSqliteEventStore({ path: join(folder, `append-${file++}.db`) });
-    const heads = Array.from({ length: STREAMS }, (): { name: string; head: ChainLink } => ({
+    const streams = Array.from({ length: STREAMS }, (): { name: string; link: ChainLink } => ({
       name: streamName(TENANT, 'user', ids.next()),
-      head: CHAIN_START,
+      link: CHAIN_START,
     }));
     const began = performance.now();
     await Promise.all(
-      heads.map(async (stream) => {
+      streams.map(async (stream) => {
         for (let nth = 0; nth < count / STREAMS; nth += 1) {
           const event = {
             id: ids.next(),
@@ -58,14 +58,14 @@ const chainInAppend = async (folder: string, count: number) => {
             data: { user_id: stream.name, role: nth % 2 === 0 ? 'admin' : 'operator' },
             at: 1,
           };
-          const { stored, recorded } = codec.encode(stream.name, TENANT, stream.head, event, cause);
+          const { stored, recorded } = codec.encode(stream.name, TENANT, stream.link, event, cause);
           // The codec cannot omit the hash; computing it a second time shows its cost.
           if (again) {
             const { hash, revision } = recorded;
             chainHash(hash, stream.name, revision, event.id, event.type, stored.data, stored.metadata);
           }
-          const before = stream.head.revision;
-          stream.head = recorded;
+          const before = stream.link.revision;
+          stream.link = recorded;
           await store.append(stream.name, before < 0 ? 'no_stream' : before, [stored]);
         }
       }),
@@ -80,7 +80,7 @@ const chainInAppend = async (folder: string, count: number) => {
 };
 
 /** CPU microseconds of the whole process per message: `on` with a signing key, `off` without one (no heads). */
-const sealingInPost = (scale: number): Promise<{ on: number; off: number }> =>
+const signingInPost = (scale: number): Promise<{ on: number; off: number }> =>
   inFolder(async (folder) => {
     const off = await poster(`${folder}/off`, { NODE_ENV: 'production' }, scale);
     const key = Buffer.alloc(32, 7).toString('base64');

@@ -12,7 +12,7 @@ import { catalogue } from '../domain/catalogue.ts';
 import { openSqliteHeadStore } from '../infrastructure/audit/sqlite-heads.ts';
 import { openSqliteEventStore } from '../infrastructure/event-store/sqlite/store.ts';
 import { createLogger } from '../infrastructure/logger.ts';
-import { chainAndSealing } from './audit-costs.ts';
+import { chainAndSigning } from './audit-costs.ts';
 import { inFolder, nodeOptions } from './http/platform.ts';
 import { fillLog, newCodec, TENANT } from './logs.ts';
 import { type Line, mebibytes, microseconds, perSecond } from './report.ts';
@@ -32,7 +32,7 @@ const FLAT_MIB = 64;
  */
 export const benchAudit = async (scale: number): Promise<Line[]> => [
   ...(await inFolder((folder) => exportAndCheck(folder, scale))),
-  ...(await chainAndSealing(scale)),
+  ...(await chainAndSigning(scale)),
 ];
 
 const exportAndCheck = async (folder: string, scale: number): Promise<Line[]> => {

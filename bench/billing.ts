@@ -90,15 +90,15 @@ const fill = async (folder: string, tenantId: string, count: number): Promise<vo
       to_state: 'b',
       event_name: 'go',
     };
-    let head: ChainLink = CHAIN_START;
+    let link: ChainLink = CHAIN_START;
     const batch: NewEvent[] = [];
     while (batch.length < AT_ONCE && made < count) {
       const at = Date.parse(WINDOW.from) + Math.floor((made / count) * DAYS * 86_400_000);
       const cause = causes[made % USERS] ?? causeOf('nobody');
       made += 1;
       const event = { id: ids.next(), type: 'JobTransitioned', data, at };
-      const { stored, recorded } = codec.encode(stream, tenantId, head, event, cause);
-      head = recorded;
+      const { stored, recorded } = codec.encode(stream, tenantId, link, event, cause);
+      link = recorded;
       batch.push(stored);
     }
     if (batch.length > 0) await events.append(stream, 'no_stream', batch);

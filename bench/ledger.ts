@@ -40,7 +40,7 @@ const REPORTS = [
 export const benchLedger = (scale: number): Promise<Line[]> =>
   inFolder(async (folder) => {
     const many = scaled(LARGE, scale, 2 * SMALL);
-    await makeBooks(folder, { large: many, small: SMALL, posting: 0 });
+    await makeLedger(folder, { large: many, small: SMALL, posting: 0 });
     const platform = await startPlatformChild(folder);
     try {
       return [await timeReports(platform, many, scale), await ratePostings(platform, scale)];
@@ -136,10 +136,10 @@ const ratePostings = async ({ port }: Child, scale: number): Promise<Line> => {
 const AT_ONCE = 100;
 
 /** Creates entries through the use cases, without HTTP: streams and read models are the real ones. */
-const makeBooks = (dataDir: string, tenants: Readonly<Record<string, number>>): Promise<void> =>
+const makeLedger = (dataDir: string, tenants: Readonly<Record<string, number>>): Promise<void> =>
   withUseCases(dataDir, async (useCases) => {
     for (const [id, lines] of Object.entries(tenants)) {
-      await openBooks(useCases, id);
+      await openAccounts(useCases, id);
       await makeMany(
         Math.ceil(lines / LINES),
         AT_ONCE,
@@ -149,7 +149,7 @@ const makeBooks = (dataDir: string, tenants: Readonly<Record<string, number>>): 
     }
   });
 
-const openBooks = async (useCases: UseCases, id: string): Promise<void> => {
+const openAccounts = async (useCases: UseCases, id: string): Promise<void> => {
   await createTenant(useCases, id, { entitlements: { ledger: true, assistant: false } });
   await useCases.authentication.authenticate(tenantToken(id, 'ann'), 'tenant');
   for (let nth = 0; nth < ACCOUNTS; nth += 1) {

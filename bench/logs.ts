@@ -58,14 +58,14 @@ export const fillLog = async (
   const { codec, keys } = newCodec();
   const streams = Array.from({ length: conversations }, () => {
     const id = ids.next();
-    const head: ChainLink = CHAIN_START;
-    return { id, name: streamName(TENANT, 'conversation', id), head };
+    const link: ChainLink = CHAIN_START;
+    return { id, name: streamName(TENANT, 'conversation', id), link };
   });
   type Stream = (typeof streams)[number];
   const encode = (stream: Stream, type: string, data: unknown): NewEvent => {
     const event = { id: ids.next(), type, data, at: Date.now() };
-    const { stored, recorded } = codec.encode(stream.name, TENANT, stream.head, event, causeOf('user-0'));
-    stream.head = recorded;
+    const { stored, recorded } = codec.encode(stream.name, TENANT, stream.link, event, causeOf('user-0'));
+    stream.link = recorded;
     return stored;
   };
   const append = async (stream: Stream, events: NewEvent[], before: number): Promise<void> => {
@@ -84,7 +84,7 @@ export const fillLog = async (
   for (let sent = 0; sent < messages; sent += AT_ONCE) {
     await Promise.all(
       streams.map(async (stream) => {
-        const before = stream.head.revision;
+        const before = stream.link.revision;
         const events: NewEvent[] = [];
         for (let nth = sent; nth < Math.min(sent + AT_ONCE, messages); nth += 1) {
           const textKey = await keys.newTextKey(TENANT);

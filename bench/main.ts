@@ -32,7 +32,7 @@ for (const { name, run } of figures) {
   lines.push(...(await run(scale)));
   process.stderr.write(`${((performance.now() - began) / 1000).toFixed(1)} s\n`);
 }
-const judged = scale >= 1;
-process.stdout.write(`\n${table(lines, judged)}\n\n${jsonLine(lines, scale)}\n`);
-const missed = judged && lines.some(({ target }) => target !== undefined && !target.met);
+const checked = scale >= 1;
+process.stdout.write(`\n${table(lines, checked)}\n\n${jsonLine(lines, scale)}\n`);
+const missed = checked && lines.some(({ target }) => target !== undefined && !target.met);
 process.exitCode = values.check && missed ? 1 : 0;

@@ -58,22 +58,22 @@ const measure = async (
   } finally {
     await open.stop();
   }
-  const noted = join(folder, 'thread-times.json');
-  const own = { ...OPEN, ...LIMITS, BENCH_THREAD_TIMES: noted };
+  const timesFile = join(folder, 'thread-times.json');
+  const own = { ...OPEN, ...LIMITS, BENCH_THREAD_TIMES: timesFile };
   const platform = await startPlatformChild(folder, own, ['--import', script('thread-times.ts')]);
   let attacker: ChildProcess | undefined;
   try {
     await experience(platform, 2);
-    await threadTimes(platform, noted);
+    await threadTimes(platform, timesFile);
     const idle = await experience(platform, seconds);
-    const idleTimes = await threadTimes(platform, noted);
+    const idleTimes = await threadTimes(platform, timesFile);
     attacker = spawn(process.execPath, [script('attacker-child.ts'), String(platform.port), name], {
       stdio: ['ignore', 'ignore', 'inherit'],
     });
     // Attackers stand for other machines: their computations must not take processor time from the server.
     if (attacker.pid !== undefined) setPriority(attacker.pid, constants.priority.PRIORITY_LOW);
     const beside = await experience(platform, seconds);
-    const times = await threadTimes(platform, noted);
+    const times = await threadTimes(platform, timesFile);
     return [...compare(name, idle, beside, platform.peakBytes()), ...compareTimes(idleTimes, times)];
   } finally {
     if (attacker !== undefined && attacker.exitCode === null) {
@@ -97,12 +97,12 @@ const spent = z.object({
 type ThreadTimes = z.output<typeof spent>;
 
 /** Times of the server's main thread since the last call (`neighbours/thread-times.ts`). */
-const threadTimes = async ({ pid }: Child, noted: string): Promise<ThreadTimes> => {
-  await rm(noted, { force: true });
+const threadTimes = async ({ pid }: Child, timesFile: string): Promise<ThreadTimes> => {
+  await rm(timesFile, { force: true });
   process.kill(pid, 'SIGUSR2');
   const deadline = performance.now() + 30_000;
   for (;;) {
-    const found = await readFile(noted, 'utf8').then(
+    const found = await readFile(timesFile, 'utf8').then(
       (text) => spent.safeParse(JSON.parse(text)),
       () => undefined,
     );

@@ -62,14 +62,14 @@ const runnerRebuild = async (log: string, path: string): Promise<number> => {
     ttlMs: 60_000,
     lingerMs: 10,
   });
-  const head = await events.end();
+  const end = await events.end();
   const tag = tagOf(conversationsProjection.version);
   const stopping = new AbortController();
   const began = performance.now();
   const running = runner.run(stopping.signal);
   for (;;) {
     const reached = runner.localCheckpoint(tag);
-    if (head === undefined || (reached !== undefined && reached >= head)) break;
+    if (end === undefined || (reached !== undefined && reached >= end)) break;
     await new Promise((resolve) => setTimeout(resolve, 2));
   }
   const seconds = (performance.now() - began) / 1000;

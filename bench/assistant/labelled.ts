@@ -27,7 +27,7 @@ export const labelledIndex = (
 ): Promise<OfflineIndex> => offlineIndex(embedder, part);
 
 /** Caches the embedding of each question. */
-export const remembering = (embedder: Embedder): Embedder => {
+export const cachingQuestions = (embedder: Embedder): Embedder => {
   const known = new Map<string, Promise<readonly Float32Array[]>>();
   return {
     model: embedder.model,

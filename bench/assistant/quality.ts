@@ -2,7 +2,7 @@ import { RANKING } from '../../application/assistant/ranking.ts';
 import { threadedEmbedder } from '../../infrastructure/embedding/threaded-embedder.ts';
 import { createLogger } from '../../infrastructure/logger.ts';
 import { type Line, percent } from '../report.ts';
-import { askAll, labelledIndex, partOfSet, type Quality, qualityOf, remembering } from './labelled.ts';
+import { askAll, cachingQuestions, labelledIndex, partOfSet, type Quality, qualityOf } from './labelled.ts';
 
 const RECALL = 0.9;
 const REFUSED = 0.9;
@@ -14,7 +14,7 @@ const REFUSED = 0.9;
  */
 export const benchAssistantQuality = async (scale: number): Promise<Line[]> => {
   const part = partOfSet(scale);
-  const embedder = remembering(threadedEmbedder({ logger: createLogger('error') }));
+  const embedder = cachingQuestions(threadedEmbedder({ logger: createLogger('error') }));
   try {
     const index = await labelledIndex(embedder, part.documents);
     const by = async (mode: 'hybrid' | 'keyword' | 'embedding'): Promise<Quality> => {

@@ -5,14 +5,14 @@ import { createServer, type ServerResponse } from 'node:http';
  * the list. `GET /after/<n>` answers when the list has n delays, with the time (ms): a client that polled would slow
  * the measurement.
  */
-const times: number[] = [];
+const delays: number[] = [];
 const OCCURRED = /"occurred_at":"([^"]+)"/;
 const AFTER = /^\/after\/(\d+)$/;
 
 let awaited: { readonly count: number; readonly response: ServerResponse } | undefined;
 
 const tellIfThere = (): void => {
-  if (awaited === undefined || times.length < awaited.count) return;
+  if (awaited === undefined || delays.length < awaited.count) return;
   awaited.response.end(JSON.stringify([performance.timeOrigin + performance.now()]));
   awaited = undefined;
 };
@@ -20,7 +20,7 @@ const tellIfThere = (): void => {
 createServer((request, response) => {
   if (request.method === 'GET') {
     const after = AFTER.exec(request.url ?? '')?.[1];
-    if (after === undefined) response.end(JSON.stringify(request.url === '/times' ? times.splice(0) : []));
+    if (after === undefined) response.end(JSON.stringify(request.url === '/times' ? delays.splice(0) : []));
     else {
       awaited = { count: Number(after), response };
       tellIfThere();
@@ -31,7 +31,7 @@ createServer((request, response) => {
   request.on('data', (chunk: Buffer) => chunks.push(chunk));
   request.on('end', () => {
     const occurred = OCCURRED.exec(Buffer.concat(chunks).toString('latin1'))?.[1];
-    times.push(Date.now() - Date.parse(occurred ?? ''));
+    delays.push(Date.now() - Date.parse(occurred ?? ''));
     response.writeHead(204).end();
     tellIfThere();
   });

@@ -16,7 +16,7 @@ const PATH = '/api/v1/tenant/reports/trial-balance?to=2026-12-31';
 /** Compares repeated trial balances of one state and range with trial balances that each have a new range. */
 export const benchReports = (scale: number): Promise<Line[]> =>
   inFolder(async (folder) => {
-    await makeBooks(folder);
+    await makeLedger(folder);
     const platform = await startPlatformChild(folder);
     try {
       const token = tenantToken(TENANT, 'ann');
@@ -51,7 +51,7 @@ export const benchReports = (scale: number): Promise<Line[]> =>
     }
   });
 
-const makeBooks = (folder: string): Promise<void> =>
+const makeLedger = (folder: string): Promise<void> =>
   withUseCases(folder, async (useCases) => {
     await createTenant(useCases, TENANT, { entitlements: { ledger: true, assistant: false } });
     await useCases.authentication.authenticate(tenantToken(TENANT, 'ann'), 'tenant');

@@ -2,10 +2,10 @@ import { expect } from 'chai';
 import { RANKING } from '../../../application/assistant/ranking.ts';
 import {
   askAll,
+  cachingQuestions,
   labelledIndex,
   partOfSet,
   qualityOf,
-  remembering,
 } from '../../../bench/assistant/labelled.ts';
 import { threadedEmbedder } from '../../../infrastructure/embedding/threaded-embedder.ts';
 import { testLogger } from '../../support/fakes.ts';
@@ -16,7 +16,7 @@ import { testLogger } from '../../support/fakes.ts';
  */
 describe('the quality of answers', function () {
   this.timeout(240_000);
-  const embedder = remembering(threadedEmbedder({ logger: testLogger() }));
+  const embedder = cachingQuestions(threadedEmbedder({ logger: testLogger() }));
   const part = partOfSet(0.3, 0.15);
   let index: Awaited<ReturnType<typeof labelledIndex>>;
 
