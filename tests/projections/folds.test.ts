@@ -5,7 +5,7 @@ import { loginsProjection, usersProjection } from '../../projections/identity/us
 import { conversationsProjection } from '../../projections/messaging/conversations.ts';
 import { notificationsProjection } from '../../projections/notifications/notifications.ts';
 import { tenantsProjection } from '../../projections/tenancy/tenants.ts';
-import { folded, type Told } from '../support/folded.ts';
+import { folded, type PastEvent } from '../support/folded.ts';
 import { BEGINNING } from '../support/given.ts';
 
 const time = (seconds: number): string => new Date(BEGINNING + seconds * 1000).toISOString();
@@ -34,7 +34,7 @@ describe('Every projection', () => {
 });
 
 describe('Users', () => {
-  const registered: Told = {
+  const registered: PastEvent = {
     type: 'UserRegistered',
     data: { user_id: 'ann', email: 'sealed e', display_name: 'sealed n', role: 'admin', origin: 'admin' },
   };
@@ -79,7 +79,7 @@ describe('Users', () => {
 });
 
 describe('Logins', () => {
-  const claimed = (tenantId: string): Told => ({
+  const claimed = (tenantId: string): PastEvent => ({
     type: 'EmailClaimed',
     data: { email_hash: 'h', user_id: 'ann' },
     tenantId,
@@ -110,7 +110,7 @@ describe('Tenants', () => {
     currency: 'EUR',
     timezone: 'UTC',
   };
-  const created: Told = {
+  const created: PastEvent = {
     type: 'TenantCreated',
     data: { tenant_id: 'acme', ...settings },
     tenantId: 'platform',
@@ -136,17 +136,17 @@ describe('Tenants', () => {
   });
   it('show their single sign-on without its secret, until it is removed', () => {
     const sso = { issuer: 'https://login.example', client_id: 'us', return_origins: ['https://app.example'] };
-    const configured: Told = {
+    const configured: PastEvent = {
       type: 'TenantSsoConfigured',
       data: { tenant_id: 'acme', ...sso, client_secret: 'sealed' },
       tenantId: 'platform',
     };
-    const removed: Told = {
+    const removed: PastEvent = {
       type: 'TenantSsoRemoved',
       data: { tenant_id: 'acme' },
       tenantId: 'platform',
     };
-    const shown = (...story: Told[]) => folded(tenantsProjection, story).get('tenants/platform/acme');
+    const shown = (...story: PastEvent[]) => folded(tenantsProjection, story).get('tenants/platform/acme');
     expect(shown(created, configured)).to.deep.include({ sso });
     expect(shown(created, configured, removed)).to.deep.include({ sso: null });
   });
@@ -160,7 +160,7 @@ describe('Tenants', () => {
 });
 
 describe('Notifications', () => {
-  const raised = (id: string): Told => ({
+  const raised = (id: string): PastEvent => ({
     type: 'NotificationRaised',
     data: {
       notification_id: id,
@@ -174,7 +174,7 @@ describe('Notifications', () => {
       snippet_key: 'message-m1',
     },
   });
-  const read = (...ids: string[]): Told => ({
+  const read = (...ids: string[]): PastEvent => ({
     type: 'NotificationsRead',
     data: { recipient_user_id: 'bob', notification_ids: ids },
   });
@@ -193,21 +193,21 @@ describe('Notifications', () => {
 });
 
 describe('Messages', () => {
-  const started: Told = {
+  const started: PastEvent = {
     type: 'ConversationStarted',
     data: { conversation_id: 'c1', dm_key: 'k', participant_user_ids: ['ann', 'bob'] },
   };
   const message = { conversation_id: 'c1', message_id: 'm1' };
-  const sent: Told = {
+  const sent: PastEvent = {
     type: 'MessageSent',
     data: { ...message, sender_user_id: 'ann', body: 'sealed 1', mentioned_user_ids: [] },
   };
-  const edited: Told = { type: 'MessageEdited', data: { ...message, body: 'sealed 2' } };
-  const deleted: Told = {
+  const edited: PastEvent = { type: 'MessageEdited', data: { ...message, body: 'sealed 2' } };
+  const deleted: PastEvent = {
     type: 'MessageDeleted',
     data: { ...message, sender_user_id: 'ann', sent_at: time(2) },
   };
-  const left = (...story: Told[]) =>
+  const left = (...story: PastEvent[]) =>
     folded(conversationsProjection, [started, ...story]).get('messages/acme/m1');
 
   it('are stored sealed, with the time of their edit', () => {

@@ -11,7 +11,7 @@ import {
   sendMessage,
 } from '../../domain/messaging/conversation.ts';
 import { conversationsProjection } from '../../projections/messaging/conversations.ts';
-import { folded, type Told } from '../support/folded.ts';
+import { folded, type PastEvent } from '../support/folded.ts';
 import { BEGINNING } from '../support/given.ts';
 
 const PEOPLE = ['ann', 'bob', 'eve'];
@@ -43,7 +43,7 @@ describe('Unread counts', () => {
   it('follow the specification after any history', () => {
     fc.assert(
       fc.property(steps, (history) => {
-        const story: Told[] = [];
+        const story: PastEvent[] = [];
         const messages: Sent[] = [];
         const lastRead = new Map<string, number>();
         let state: Conversation = conversationStream.initial;

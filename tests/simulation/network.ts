@@ -124,7 +124,7 @@ export class Broken extends Error {
 }
 
 /** A connection that carries one request after another. */
-class Line implements Peer {
+class KeptConnection implements Peer {
   readonly #served: End;
   readonly #parser = new AnswerParser();
   #waiting: PromiseWithResolvers<Reply> | undefined;
@@ -169,15 +169,15 @@ class Line implements Peer {
   }
 }
 
-const lines = new WeakMap<Server, Line[]>();
+const keptConnections = new WeakMap<Server, KeptConnection[]>();
 
 /** A free connection to the server, or a new one if none is free. */
-const lineTo = (server: Server): Line => {
-  const known = (lines.get(server) ?? []).filter((line) => line.isOpen);
-  const line = known.find(({ isFree }) => isFree) ?? new Line(server);
-  if (!known.includes(line)) known.push(line);
-  lines.set(server, known);
-  return line;
+const connectionTo = (server: Server): KeptConnection => {
+  const known = (keptConnections.get(server) ?? []).filter((connection) => connection.isOpen);
+  const connection = known.find(({ isFree }) => isFree) ?? new KeptConnection(server);
+  if (!known.includes(connection)) known.push(connection);
+  keptConnections.set(server, known);
+  return connection;
 };
 
 /** One request through the server's real parser and pipeline. @throws {Broken} */
@@ -194,5 +194,5 @@ export const call = (server: Server, { method, path, headers = {}, body }: Call)
     `${method} ${path} HTTP/1.1`,
     ...Object.entries(all).map(([name, value]) => `${name}: ${value}`),
   ];
-  return lineTo(server).send(`${head.join('\r\n')}\r\n\r\n${sent?.text ?? ''}`);
+  return connectionTo(server).send(`${head.join('\r\n')}\r\n\r\n${sent?.text ?? ''}`);
 };

@@ -21,7 +21,7 @@ class LateAppends extends Faults {
 /** Appends two events to one stream, both given up, and reads it. @returns the ids of the events */
 const readAfterLateAppends = async (seed: number): Promise<readonly string[]> => {
   const time = new VirtualTime();
-  const way = {
+  const route = {
     time,
     dice: new Dice(seed),
     faults: new LateAppends(1),
@@ -36,7 +36,7 @@ const readAfterLateAppends = async (seed: number): Promise<readonly string[]> =>
     owner: { isAlive: true, stalledUntil: 0 },
     kill: () => undefined,
   };
-  const events = eventsOf(openMemoryEventStore(), way, node);
+  const events = eventsOf(openMemoryEventStore(), route, node);
   for (const id of IDS) {
     const event = { id, type: 'Happened', data: '{}', metadata: '{}' };
     const error = await time.until(rejection(events.append('t.thing-1', 'any', [event])));

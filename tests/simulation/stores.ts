@@ -11,7 +11,7 @@ import type { SimulatedNode } from './node.ts';
 import type { VirtualTime } from './virtual-time.ts';
 
 /** How a node reaches the shared stores: late, and with the faults that the dice give. */
-export interface Way {
+export interface StoreRoute {
   readonly time: VirtualTime;
   readonly dice: Dice;
   readonly faults: Faults;
@@ -36,14 +36,14 @@ const isIterable = (value: unknown): value is AsyncIterable<unknown> =>
 /** Calls of one store by one node. */
 class Calls {
   readonly #store: string;
-  readonly #way: Way;
+  readonly #route: StoreRoute;
   readonly #node: Caller;
   /** Calls that were given up and may still land. */
   readonly #landing = new Set<Promise<void>>();
 
-  constructor(store: string, way: Way, node: Caller) {
+  constructor(store: string, route: StoreRoute, node: Caller) {
     this.#store = store;
-    this.#way = way;
+    this.#route = route;
     this.#node = node;
   }
 
@@ -52,7 +52,7 @@ class Calls {
     args: readonly unknown[],
     work: (args: readonly unknown[]) => unknown,
   ): Promise<unknown> {
-    const { time, dice, faults, trace } = this.#way;
+    const { time, dice, faults, trace } = this.#route;
     const store = this.#store;
     if (this.#landing.size > 0 && (method === 'readStream' || method === 'readStreams')) {
       await Promise.all(this.#landing);
@@ -90,7 +90,7 @@ class Calls {
       try {
         const given = fault === 'half' ? halved(args, dice) : args;
         const value = this.#landed(method, given, await work(given));
-        if (fault === 'half') this.#way.halves.broke(args[0]);
+        if (fault === 'half') this.#route.halves.broke(args[0]);
         return { value };
       } catch (error) {
         return { error };
@@ -107,8 +107,8 @@ class Calls {
 
   #landed(method: string, args: readonly unknown[], result: unknown): unknown {
     if (this.#store === 'reads') {
-      this.#way.fences.landed(this.#node.name, method, args, result);
-      this.#way.halves.landed(method, args, result);
+      this.#route.fences.landed(this.#node.name, method, args, result);
+      this.#route.halves.landed(method, args, result);
     }
     return result;
   }
@@ -123,8 +123,8 @@ const halved = ([given]: readonly unknown[], dice: Dice): readonly unknown[] => 
 };
 
 /** The store as the node reaches it. */
-const reached = <T extends object>(name: string, store: T, way: Way, node: Caller): T => {
-  const calls = new Calls(name, way, node);
+const reached = <T extends object>(name: string, store: T, route: StoreRoute, node: Caller): T => {
+  const calls = new Calls(name, route, node);
   const made = new Map<string, unknown>();
   return new Proxy(store, {
     get: (target, property) => {
@@ -155,13 +155,13 @@ const methodOf = (target: object, property: string, calls: Calls): unknown => {
  * The event store as the node reaches it. Growth reaches a node later, sometimes without its events or twice, and never
  * while the node is dead.
  */
-export const eventsOf = (store: EventStore, way: Way, node: Caller): EventStore => {
-  const via = reached('events', store, way, node);
+export const eventsOf = (store: EventStore, route: StoreRoute, node: Caller): EventStore => {
+  const via = reached('events', store, route, node);
   const onGrowth = (listener: GrowthListener): (() => void) => {
     let isOpen = true;
     let last = 0;
     const stop = store.onGrowth((growth) => {
-      const { time, dice, faults } = way;
+      const { time, dice, faults } = route;
       const bare = faults.dropsGrowth(dice);
       // Growth arrives in order, as one subscription delivers it.
       last = Math.max(last, time.now + dice.delay(3, faults.areOn ? 1_500 : 5) + faults.stallOfGrowth(dice));
@@ -183,14 +183,14 @@ export const eventsOf = (store: EventStore, way: Way, node: Caller): EventStore 
 };
 
 /** The shared stores as one node reaches them. */
-export const storesOf = (shared: Stores, way: Way, node: Caller): Stores => ({
-  events: eventsOf(shared.events, way, node),
-  reads: reached('reads', shared.reads, way, node),
-  keys: reached('keys', shared.keys, way, node),
-  snapshots: reached('snapshots', shared.snapshots, way, node),
-  answers: reached('answers', shared.answers, way, node),
-  blobs: reached('blobs', shared.blobs, way, node),
-  corpus: reached('corpus', shared.corpus, way, node),
-  heads: reached('heads', shared.heads, way, node),
+export const storesOf = (shared: Stores, route: StoreRoute, node: Caller): Stores => ({
+  events: eventsOf(shared.events, route, node),
+  reads: reached('reads', shared.reads, route, node),
+  keys: reached('keys', shared.keys, route, node),
+  snapshots: reached('snapshots', shared.snapshots, route, node),
+  answers: reached('answers', shared.answers, route, node),
+  blobs: reached('blobs', shared.blobs, route, node),
+  corpus: reached('corpus', shared.corpus, route, node),
+  heads: reached('heads', shared.heads, route, node),
   close: async () => undefined,
 });

@@ -116,7 +116,7 @@ export class World {
     outbound: OutboundHttp,
     env: Readonly<Record<string, string>> = {},
   ): SimulatedNode {
-    const way = {
+    const route = {
       time: this.time,
       dice: new Dice(this.dice.between(0, 2 ** 31), 3),
       faults: this.faults,
@@ -146,7 +146,7 @@ export class World {
         ...env,
       }),
       adapters: (owner) => ({
-        openStores: async () => storesOf(this.stores, way, owner),
+        openStores: async () => storesOf(this.stores, route, owner),
         guardedHttp: () => outbound,
         passwords: () => plainPasswords,
         embedding: (_config, _logger, corpus) => ({

@@ -2,7 +2,7 @@ import type { Document, ProjectedEvent, Projection } from '../../domain/core/pro
 import { BEGINNING } from './given.ts';
 
 /** An event of a test's history; missing parts get defaults. */
-export interface Told {
+export interface PastEvent {
   readonly type: string;
   readonly data: unknown;
   readonly at?: number;
@@ -10,17 +10,17 @@ export interface Told {
 }
 
 /** Folds a history in memory without failures. @returns the documents by `collection/tenant/id` */
-export const folded = (projection: Projection, story: readonly Told[]): Map<string, Document> => {
+export const folded = (projection: Projection, story: readonly PastEvent[]): Map<string, Document> => {
   const documents = new Map<string, Document>();
   let at = BEGINNING;
-  story.forEach((told, revision) => {
-    at = told.at ?? at + 1000;
+  story.forEach((past, revision) => {
+    at = past.at ?? at + 1000;
     const event: ProjectedEvent = {
-      type: told.type,
-      data: told.data,
+      type: past.type,
+      data: past.data,
       id: `event-${revision}`,
-      tenantId: told.tenantId ?? 'acme',
-      stream: `${told.tenantId ?? 'acme'}.story-1`,
+      tenantId: past.tenantId ?? 'acme',
+      stream: `${past.tenantId ?? 'acme'}.story-1`,
       revision,
       at,
       actor: { kind: 'user', id: 'ann' },

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { formsProjection } from '../../../projections/forms/forms.ts';
-import { folded, type Told } from '../../support/folded.ts';
+import { folded, type PastEvent } from '../../support/folded.ts';
 import { BEGINNING } from '../../support/given.ts';
 
 const time = (seconds: number): string => new Date(BEGINNING + seconds * 1000).toISOString();
@@ -13,8 +13,8 @@ const data = {
   entity_name: 'claim',
   fields: [{ field_key: 'name', label: 'Name', required: true }],
 };
-const created: Told = { type: 'FormCreated', data };
-const told = (type: string): Told => ({ type, data: { form_id: 'one' } });
+const created: PastEvent = { type: 'FormCreated', data };
+const told = (type: string): PastEvent => ({ type, data: { form_id: 'one' } });
 const doc = {
   id: 'one',
   slug: 'report',
@@ -28,12 +28,12 @@ const doc = {
 
 describe('The list of forms', () => {
   it('shows each form’s present state', () => {
-    const shown = (...story: Told[]) => [...folded(formsProjection, [created, ...story]).values()];
+    const shown = (...story: PastEvent[]) => [...folded(formsProjection, [created, ...story]).values()];
     expect(shown()).to.deep.equal([doc]);
     expect(shown(told('FormPublished'))).to.deep.equal([
       { ...doc, status: 'published', updated_at: time(2) },
     ]);
-    const changed: Told = {
+    const changed: PastEvent = {
       type: 'FormChanged',
       data: { ...data, title: 'Other', slug: 'other', fields: [] },
     };

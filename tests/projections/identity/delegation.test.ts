@@ -1,13 +1,13 @@
 import { expect } from 'chai';
 import { extensionsProjection } from '../../../projections/extensions/extensions.ts';
 import { apiTokensProjection } from '../../../projections/identity/api-tokens.ts';
-import { folded, type Told } from '../../support/folded.ts';
+import { folded, type PastEvent } from '../../support/folded.ts';
 import { BEGINNING } from '../../support/given.ts';
 
 const time = (seconds: number): string => new Date(BEGINNING + seconds * 1000).toISOString();
 
 describe('API tokens', () => {
-  const minted: Told = {
+  const minted: PastEvent = {
     type: 'ApiTokenMinted',
     data: {
       token_id: 'one',
@@ -30,7 +30,7 @@ describe('API tokens', () => {
     last_used_at: null,
     revoked_at: null,
   };
-  const told = (type: string): Told => ({ type, data: { token_id: 'one' } });
+  const told = (type: string): PastEvent => ({ type, data: { token_id: 'one' } });
 
   it('are listed without their secrets', () => {
     expect([...folded(apiTokensProjection, [minted]).values()]).to.deep.equal([one]);
@@ -47,10 +47,10 @@ describe('API tokens', () => {
 
 describe('Extensions', () => {
   const manifest = { ext_id: 'crm', name: 'CRM', version: '1', scopes: ['data:read'], url: null };
-  const installed: Told = { type: 'ExtensionInstalled', data: { ...manifest, created_by: 'ann' } };
-  const told = (type: string): Told => ({ type, data: { ext_id: 'crm' } });
+  const installed: PastEvent = { type: 'ExtensionInstalled', data: { ...manifest, created_by: 'ann' } };
+  const told = (type: string): PastEvent => ({ type, data: { ext_id: 'crm' } });
   const crm = { ...manifest, state: 'inactive', created_by: 'ann', created_at: time(1), updated_at: time(1) };
-  const all = (...story: Told[]) => [...folded(extensionsProjection, story).values()];
+  const all = (...story: PastEvent[]) => [...folded(extensionsProjection, story).values()];
 
   it('are listed while they are installed', () => {
     expect(all(installed)).to.deep.equal([crm]);

@@ -1,10 +1,10 @@
 import { expect } from 'chai';
 import { partnersProjection } from '../../../projections/partners/partners.ts';
-import { folded, type Told } from '../../support/folded.ts';
+import { folded, type PastEvent } from '../../support/folded.ts';
 import { BEGINNING } from '../../support/given.ts';
 
 describe('Partners', () => {
-  const created: Told = {
+  const created: PastEvent = {
     type: 'PartnerCreated',
     data: { partner_id: 'north', name: 'North', home_tenant_id: 'acme' },
     tenantId: 'platform',

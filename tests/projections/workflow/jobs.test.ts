@@ -3,7 +3,7 @@ import { type JobDoc, jobsProjection } from '../../../projections/workflow/jobs.
 import { linksProjection } from '../../../projections/workflow/public-links.ts';
 import { workflowsProjection } from '../../../projections/workflow/workflows.ts';
 import { INVOICES } from '../../domain/workflow/samples.ts';
-import { folded, type Told } from '../../support/folded.ts';
+import { folded, type PastEvent } from '../../support/folded.ts';
 import { BEGINNING } from '../../support/given.ts';
 
 const time = (seconds: number): string => new Date(BEGINNING + seconds * 1000).toISOString();
@@ -11,25 +11,25 @@ const base = { record_id: 'r', entity_name: 'invoice' };
 const running = { workflow: 'invoices', workflow_version: 2 };
 
 describe('Jobs', () => {
-  const created: Told = {
+  const created: PastEvent = {
     type: 'RecordCreated',
     data: { ...base, values: {}, types: {}, created_by: 'ann', job: { ...running, state: 'draft' } },
   };
-  const started: Told = { type: 'JobStarted', data: { ...base, ...running, state: 'draft' } };
-  const moved: Told = {
+  const started: PastEvent = { type: 'JobStarted', data: { ...base, ...running, state: 'draft' } };
+  const moved: PastEvent = {
     type: 'JobTransitioned',
     data: { ...base, ...running, from_state: 'draft', to_state: 'submitted', event_name: 'submit' },
   };
-  const overridden: Told = {
+  const overridden: PastEvent = {
     type: 'JobOverridden',
     data: { ...base, ...running, from_state: 'submitted', to_state: 'paid', reason: 'Cash.' },
   };
-  const jobAfter = (...story: Told[]): JobDoc | undefined =>
+  const jobAfter = (...story: PastEvent[]): JobDoc | undefined =>
     // The collection contains only documents of its projection.
     folded(jobsProjection, story).get('jobs/acme/r') as JobDoc | undefined;
 
   it('start with a record or later, and not for an unknown record', () => {
-    const plain: Told = {
+    const plain: PastEvent = {
       type: 'RecordCreated',
       data: { ...base, values: {}, types: {}, created_by: 'ann' },
     };
@@ -77,7 +77,7 @@ describe('Jobs', () => {
   });
 
   it('are hidden while their record is being deleted', () => {
-    const deletion = (type: string): Told => ({ type, data: { ...base, deletion_id: 'd' } });
+    const deletion = (type: string): PastEvent => ({ type, data: { ...base, deletion_id: 'd' } });
     const before = jobAfter(created, moved);
     const hidden = jobAfter(created, moved, deletion('RecordDeletionStarted'));
     expect(hidden?.facets).to.deep.equal([]);
@@ -91,7 +91,7 @@ describe('Jobs', () => {
 });
 
 describe('Public links', () => {
-  const link = (id: string, tenantId: string): Told => ({
+  const link = (id: string, tenantId: string): PastEvent => ({
     type: 'PublicLinkCreated',
     tenantId,
     data: {
@@ -124,7 +124,7 @@ describe('Public links', () => {
 describe('Workflows', () => {
   it('show their newest definition and their published version', () => {
     const other = { ...INVOICES, initial: 'submitted' };
-    const told = (type: string, definition: unknown, version?: number): Told => ({
+    const told = (type: string, definition: unknown, version?: number): PastEvent => ({
       type,
       data: { name: 'invoices', definition, ...(version === undefined ? {} : { version }) },
     });

@@ -9,7 +9,7 @@ export type BatchCall = ServerDuplexStream<Streams.BatchAppendReq, Streams.Batch
 
 const MAX_APPEND_BYTES = 1024 * 1024;
 
-interface Gathered {
+interface PartialAppend {
   readonly options: Streams.BatchAppendReq.Options;
   readonly events: Proposed[];
 }
@@ -17,18 +17,18 @@ interface Gathered {
 /** A stream of appends, each with its own answer. */
 export const batchAppend = (call: BatchCall, state: State): void => {
   const { counts } = state;
-  const gathered = new Map<string, Gathered>();
+  const partial = new Map<string, PartialAppend>();
   counts.batchStreams += 1;
   call.on('data', (request: Streams.BatchAppendReq) => {
     const correlationId = request.getCorrelationId();
     const id = uuidText(correlationId);
-    const options = request.getOptions() ?? gathered.get(id)?.options;
+    const options = request.getOptions() ?? partial.get(id)?.options;
     if (options === undefined) return;
-    const known = gathered.get(id) ?? { options, events: [] };
-    gathered.set(id, known);
+    const known = partial.get(id) ?? { options, events: [] };
+    partial.set(id, known);
     known.events.push(...request.getProposedMessagesList().map(proposedOf));
     if (!request.getIsFinal()) return;
-    gathered.delete(id);
+    partial.delete(id);
     countAppend(counts, known.events.length);
     counts.peakAppends = Math.max(counts.peakAppends, underWay.size + 1);
     const stream = streamNameOf(options.getStreamIdentifier());
