@@ -58,10 +58,10 @@ const noteErasuresAfter = async (
   events: EventStore,
   keys: KeyCheck,
 ): Promise<void> => {
-  if (!keys.misses) return;
+  if (!keys.hasUnexplainedMisses) return;
   for await (const page of logPages(events, { from: end, filter: { types: ERASING }, limit: PAGE })) {
     for (const event of page) await keys.noteErased(event);
-    if (!keys.misses) return;
+    if (!keys.hasUnexplainedMisses) return;
   }
 };
 

@@ -62,7 +62,7 @@ export default function EntryForm() {
                   id: undefined,
                   date: today(),
                   memo: '',
-                  currency: books.data.currency,
+                  currency: trialBalance.data.currency,
                   lines: [emptyLine(0), emptyLine(1)],
                 }
               : {
