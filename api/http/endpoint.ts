@@ -94,7 +94,7 @@ export class Endpoint {
     const body = reading === undefined ? EMPTY : ((await reading) ?? EMPTY);
     // Distributes requests that arrive together over several ticks, fairly among tenants.
     if (reading === undefined && route.isPrompt !== true) await slice.begin();
-    // Checks again: earlier answers may have used up the caller's budget of pending answers.
+    // Earlier answers may by now have used up the caller's budget of pending answers.
     if (principal !== undefined) exchange.pending.admit(principal);
     else if (route.method === 'get' && route.isPrompt !== true)
       exchange.pending.admitStranger(exchange.request.socket);

@@ -14,7 +14,7 @@ const tenantClaims = z.object({
   role: z.enum(['admin', 'operator']),
   impersonated_by: z.string().min(1).max(320).optional(),
   token_use: z.literal('api_test').optional(),
-  /** How often the person's sessions had been ended before this sign-in. This server puts it into a token's header. */
+  /** How often the person's sessions were ended before this sign-in; in this server's tokens, a header parameter. */
   session: z.number().int().nonnegative().optional(),
   /** Extension tokens have their own claims. */
   ext_id: z.undefined().optional(),

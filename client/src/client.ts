@@ -38,7 +38,7 @@ type Answer<P extends keyof paths, M extends Method> = M extends keyof paths[P]
   ? AnswerOf<paths[P][M]>
   : never;
 
-/** Paths whose answer is a list in pages. */
+/** Paths whose answer is a list. */
 type Lists = {
   [P in PathsWithMethod<paths, 'get'>]: Answer<P, 'get'> extends readonly unknown[] ? P : never;
 }[PathsWithMethod<paths, 'get'>];
@@ -72,8 +72,8 @@ export interface Client {
     ...init: Init<I>
   ) => AsyncGenerator<Item<Answer<P, 'get'>>, void, undefined>;
   /**
-   * The number of rows on all pages of a list that can be counted (`count: 'true'` in the query); undefined if
-   * counting takes too long.
+   * The number of rows on all pages of a list whose query has `count: 'true'`; undefined if counting takes too
+   * long.
    */
   readonly count: Reading<Promise<number | undefined>>;
   /** The bytes of an answer as they arrive: a file, an export. @throws {ApiError} */
@@ -180,8 +180,7 @@ const positioned = (send: (request: Request) => Promise<Response>) => {
     const before = written;
     const response = await send(request);
     const position = isRead ? null : response.headers.get('x-event-position');
-    // Concurrent writes: the greatest position. Otherwise that of the last write, since a restored log has smaller
-    // positions.
+    // Keeps the greatest position of concurrent writes, else the last one: a restored log has smaller positions.
     const concurrent = written === before ? undefined : written;
     if (position !== null)
       written = concurrent !== undefined && concurrent > position ? concurrent : position;

@@ -5,7 +5,7 @@ import type { Balances, Range } from './ledger-reports.ts';
 
 /**
  * Balances as of a position in the log (decision 19). Keeps only the chart and sums per account in memory.
- * @param recorded sums of whole months; the caller adds the journal's later events by `add`
+ * @param recorded sums and chart of complete months of recording; `add` takes later events
  */
 export const balancesAsOf = ({ currency, from, to }: Range, recorded?: Recorded) => {
   const chart = new Map<string, Balances['chart'][number]>();

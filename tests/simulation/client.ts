@@ -97,7 +97,7 @@ export class Client {
     return this.get(path, after(written));
   }
 
-  /** Writes, mostly under a key, and repeats until the outcome is certain; a POST without a key is not repeated. */
+  /** Writes, mostly under a key, in at most `TRIES` tries; a POST without a key is not repeated. */
   async write(
     method: 'POST' | 'PUT' | 'PATCH' | 'DELETE',
     path: string,

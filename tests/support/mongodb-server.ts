@@ -10,7 +10,7 @@ import { MongoClient } from 'mongodb';
 
 /** A server for tests of the MongoDB adapters. */
 export interface MongoServer {
-  /** Connection string without a database. */
+  /** Connection string of the server. */
   readonly url: string;
   readonly kind: 'mongodb' | 'ferretdb';
   /** Ends FerretDB when all its users have called this; does not end the server at `MONGODB_URL`. */

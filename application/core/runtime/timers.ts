@@ -51,7 +51,7 @@ export const setInterval = (run: () => void, ms: number): Timer => timers.setInt
 export const clearInterval = (timer: Timer | undefined): void => timers.clearInterval(timer);
 export const setImmediate = (run: () => void): void => timers.setImmediate(run);
 
-/** Runs later in this tick, after all promises that can settle in this tick have settled. */
+/** Runs before the next callback of the event loop, after all promises that can settle by then have settled. */
 export const afterPromises = (run: () => void): void =>
   globalThis.queueMicrotask(() => process.nextTick(run));
 

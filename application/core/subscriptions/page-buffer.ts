@@ -9,7 +9,7 @@ export interface Page {
   readonly after: Place;
   readonly end: Position;
   readonly events: readonly StoredEvent[];
-  /** The growth count at which `end` was the end of the log; undefined when more events followed. */
+  /** How often the log had grown when `end` was its end; undefined when more events followed. */
   readonly lastAt?: number | undefined;
 }
 
@@ -31,7 +31,7 @@ const unitsOf = ({ events }: Page): number => {
   return units;
 };
 
-/** Pages of the log in order, without overlap but possibly with gaps. Bounded by number of events and bytes. */
+/** Pages of the log in order, possibly with gaps. `trim` bounds the number of events and their bytes. */
 export class PageBuffer {
   readonly #size: BufferSize;
   #pages: Page[] = [];
@@ -59,7 +59,7 @@ export class PageBuffer {
     return this.#count > this.#size.maxCount || this.#units * 2 > this.#size.maxBytes;
   }
 
-  /** Adds a page without the part that the buffer already holds. */
+  /** Adds a page, cut where the next buffered page begins. */
   add(page: Page): void {
     const at = this.#indexAfter(page.after);
     const following = this.#pages[at];

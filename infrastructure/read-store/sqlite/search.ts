@@ -58,7 +58,7 @@ export async function searchPage(search: RunningSearch, query: SearchQuery): Pro
     const found = await pageOf(search, { ...query, after });
     if (found === undefined) return undefined;
     const { docs, next } = (await documentsOf(search, query, found)) ?? { docs: [] };
-    // All found documents were deleted in the meantime: continues instead of returning an empty page.
+    // All found documents are gone or no longer match: continues instead of returning an empty page.
     if (docs.length === 0 && next !== undefined) {
       after = next;
       continue;

@@ -6,7 +6,7 @@ import { closeReceivers } from '../../support/webhook-receiver.ts';
 import { OPEN } from '../webhooks/support.ts';
 import { allPages, type Everything, everything } from './everything.ts';
 
-/** Elements without figures: times, names and texts of people and programs, headings, and positions of a slider. */
+/** Elements whose numbers need no source: times, names, texts, headings, charts, positions of a slider. */
 const NO_FIGURES = [
   ...[
     'time',

@@ -32,7 +32,7 @@ import {
 /** A dead node's leases lapse within 3 s; machines that run tests are slow. */
 const TAKE_OVER_MS = 60_000;
 
-/** Expects the unread count of each person to be that of the definition for the messages that the person sees. */
+/** Expects each person's unread count to follow the definition, applied to the messages that the person sees. */
 const expectUnreadByDefinition = async (people: readonly Member[], id: string): Promise<void> => {
   for (const person of people) {
     const entry = await listed(person, id);

@@ -13,7 +13,7 @@ import { forgotten, known, mark, PASSWORD } from '../erasure/support.ts';
 
 export { mark, PASSWORD };
 
-/** A tenant with data of most kinds, erased texts among them. */
+/** A tenant with messages, a record, a file and erased texts. */
 export interface Filled {
   readonly tenant: TestTenant;
   readonly ada: Member;

@@ -1,6 +1,6 @@
 /** One place at which two JSON values differ. */
 export interface Difference {
-  /** Names and indexes with dots between them; empty for the values themselves. */
+  /** Names, ids and indexes joined by dots; empty for the values themselves. */
   readonly path: string;
   /** Undefined when the value did not exist. */
   readonly before: unknown;
