@@ -179,7 +179,7 @@ const contentOf = (id: string, content: IssuedContent) => ({
 });
 
 /**
- * No events when the window has an invoice already.
+ * No events when the window has a live invoice already.
  * @throws `window_overlap`, `nothing_to_invoice`
  */
 export const generateInvoice = (
@@ -219,7 +219,10 @@ export const startIssue = (state: InvoicesState, id: string): readonly InvoiceEv
   return decided(InvoiceIssueStarted, { invoice_id: id, revision, attempt: attempt + 1 });
 };
 
-/** Issues an invoice that the upstream has accepted, even after a refused attempt. No events for a void invoice. */
+/**
+ * Issues an invoice that the upstream has accepted, even after a refused attempt. No events for an invoice that is
+ * void, unknown or already issued.
+ */
 export const finishIssue = (
   state: InvoicesState,
   id: string,

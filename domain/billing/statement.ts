@@ -98,8 +98,8 @@ const hold = (place: Place, taken: Measure): void => {
 
 /**
  * Units of late usage for which no time range has room.
- * @param lates sorted by the end of their windows: assigning the window that ends first to its earliest range leaves
- * the most room
+ * @param lates sorted by the end of their windows: the most room is left when the window that ends first takes its
+ * earliest ranges
  */
 const unplaced = (lates: readonly Late[]): number => {
   const room = new Map<Place, number>();
@@ -153,8 +153,8 @@ const assign = (
 };
 
 /**
- * Assigns invoiced late usage to the time ranges of its window. After the window's invoice was voided, these can be
- * other invoices and periods without an invoice. Assigns billable usage first, so that it is not billed again.
+ * Assigns invoiced late usage to the time ranges of its window. After the window's invoice was voided, a time range can
+ * belong to another invoice or to none. Assigns billable usage first, so that it is not billed again.
  */
 const placesOf = (
   meter: Meter,

@@ -45,7 +45,7 @@ export const startPreview = (state: BulkState, session: NewSession): readonly Bu
   });
 };
 
-/** @throws `conflict` when another try of the same request has taken over */
+/** @throws `conflict` when another try of the same request has taken over or has completed the preview */
 const previewing = (state: BulkState, attempt: string): PreviewingState => {
   if (state.status === 'previewing' && state.attempt === attempt) return state;
   throw new DomainError('conflict', 'A newer attempt of the same request replaced this preview.');
@@ -157,7 +157,7 @@ export interface Processed {
   readonly errors: readonly RowError[];
 }
 
-/** Records outcomes of rows. @throws {TakenOver} when a later run has started */
+/** Records outcomes of rows. @throws {TakenOver} */
 export const recordRows = (state: BulkState, run: number, rows: Processed): readonly BulkEvent[] => {
   const { id, done, counts } = ownRun(state, run);
   const { succeeded, skipped, errors } = rows;

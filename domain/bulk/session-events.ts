@@ -38,7 +38,7 @@ export const rowError = z.object({
   /** Index of the row in the preview, from 0. */
   row: count,
   record_id: z.string(),
-  /** Empty for a record without a job and for an unknown record. */
+  /** Empty for a record without a job, an unknown record, and a row that could not be processed. */
   current_state: z.string(),
   code: z.enum(OUTCOME_CODES),
   message: z.string(),
@@ -56,7 +56,7 @@ export const sample = z.object({
 });
 export type Sample = z.output<typeof sample>;
 
-/** Effects on records outside the selection. */
+/** Effects of deletions: records deleted in addition to the rows, and remaining records with cleared references. */
 export const cascade = z.object({
   by_entity: z.array(
     z.object({ entity_name: z.string(), action: z.enum(['delete', 'clear']), count: z.int().positive() }),
@@ -77,7 +77,7 @@ export const BulkPreviewStarted = defineEvent(
 const frozenRow = z.object({ record_id: z.string(), version: count });
 export type FrozenRow = z.output<typeof frozenRow>;
 
-/** Freezes at most 1,000 rows; a commit touches only frozen rows. */
+/** Freezes at most 1,000 rows; a commit processes only frozen rows. */
 export const BulkRowsResolved = defineEvent(
   'BulkRowsResolved',
   z.object({ ...attempt, first: count, rows: z.array(frozenRow) }),

@@ -1,6 +1,6 @@
 /**
- * A list divided into chunks, as JSON. A changed list shares the unchanged chunks with the list before the change:
- * adding an item copies only the last chunk and the array of chunks, however long the list is.
+ * A list as an array of chunks, which JSON can hold. A changed list shares its unchanged chunks with the list before
+ * the change: adding an item copies only the last chunk and the array of chunks.
  */
 export type ChunkedList<T> = readonly (readonly T[])[];
 

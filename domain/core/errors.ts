@@ -126,6 +126,6 @@ export const invalidCredential = (): DomainError =>
 export const tenantSuspended = (): DomainError =>
   new DomainError('tenant_suspended', 'The tenant is suspended.');
 
-/** For a command that lost races until its deadline. */
+/** For a command that lost races too often or for too long. */
 export const tooBusy = (): DomainError =>
   new DomainError('unavailable', 'The resource is too busy at the moment.');

@@ -1,8 +1,8 @@
 import { z } from 'zod';
 
 /**
- * Schema of a list from a caller. Checks the length before the elements; `z.array().max()` would first check every
- * element, even of a list of millions.
+ * Schema of a list from a caller. Checks the maximum length before the elements; `z.array().max()` would first check
+ * every element, even of a list of millions.
  */
 export const listOf = <Element extends z.ZodType>(
   element: Element,

@@ -1,2 +1,2 @@
-/** Owner of streams and documents that belong to no tenant, such as tenants and platform admins. */
+/** Owner of the platform's own streams (such as those of tenants and partners) and of documents not kept per tenant. */
 export const PLATFORM = 'platform';

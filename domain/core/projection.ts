@@ -31,7 +31,7 @@ export interface ProjectedEvent<E extends { type: string; data: unknown } = { ty
   /** ms */
   readonly at: number;
   readonly actor: { readonly kind: string; readonly id: string };
-  /** The platform admin who acts as {@link actor}; undefined when the actor acts themselves. */
+  /** E-mail of the platform admin who acts as {@link actor}; undefined when the actor acts themselves. */
   readonly impersonatedBy: string | undefined;
   /** Position in the log: opaque, sorts as text. */
   readonly position: string;
@@ -65,8 +65,8 @@ export interface Projection {
      */
     readonly searchable?: boolean | undefined;
     /**
-     * Path of a text that partitions a searchable collection. A search in one partition uses an index over all fields.
-     * Documents without the text are in no partition.
+     * Path of a text that partitions a searchable collection. A search in one partition can use an index over all
+     * fields, if the store has one. Documents without the text are in no partition.
      */
     readonly scopedBy?: string | undefined;
   }[];
@@ -114,11 +114,14 @@ export type Scalar = string | number | boolean | null;
 /** A row that an earlier page has shown, and the digest of the text by which it was sorted. */
 export type ShownRow = readonly [id: string, digest: string];
 
-/** The last row of a page: the values of the index fields that follow the fields of `equals`, and the document's id. */
+/**
+ * The last row of a page: the document's id, and the values of the index fields that follow the fields of `equals`. In
+ * a sorted search the only value is that of the sorted field.
+ */
 export interface PageEnd {
   readonly values: readonly Scalar[];
   readonly id: string;
-  /** The rows shown last, latest first. Set when the index value is only the beginning of a long text. */
+  /** The rows shown last, latest first. Set when the value of a sorted search is only the beginning of a long text. */
   readonly shown?: readonly ShownRow[] | undefined;
 }
 
@@ -157,7 +160,7 @@ export interface DocumentSelection {
   readonly filter?: Filter | undefined;
   /** ms; the value of `now()` in the filter. */
   readonly now: number;
-  /** Gives up after this time (ms) instead of 10 s. */
+  /** SQLite only: a search gives up after this time (ms) instead of 10 s. MongoDB gives up after 8 s. */
   readonly withinMs?: number | undefined;
 }
 
@@ -176,7 +179,10 @@ export interface DocumentReader {
   find<D>(collection: string, tenantId: string, query: PageQuery): Promise<Page<D>>;
   /** The index values and ids of a page's rows, without reading documents. */
   entries(collection: string, tenantId: string, query: PageQuery): Promise<readonly PageEnd[]>;
-  /** All documents of each query, read together from one state of the store. For small ranges. */
+  /**
+   * All documents of each query, from one state of the store. MongoDB without transactions reads again if a commit
+   * interferes, at most four times. For small ranges.
+   */
   findAll(tenantId: string, queries: readonly RangeQuery[]): Promise<readonly (readonly Document[])[]>;
   /** Searches a searchable collection. */
   search<D>(collection: string, tenantId: string, query: SearchQuery): Promise<Page<D>>;

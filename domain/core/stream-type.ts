@@ -20,7 +20,7 @@ export const changedMembers = <T extends object>(present: T, wanted: Changes<T>)
   return changed;
 };
 
-/** An event as decided; `at` (ms), if set, is the event's time instead of now. */
+/** An event as decided. `at` (ms), if set, is its time instead of now, but never before the stream's last event. */
 export type Decided<E> = E & { readonly at?: number };
 
 /**

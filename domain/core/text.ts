@@ -28,5 +28,5 @@ export const isStorableKey = (key: string): boolean =>
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 
-/** Whether a text is a lower-case UUID, the form of every generated id. */
+/** Whether a text is a lower-case UUID, the form of generated ids of resources and events. */
 export const isUuid = (text: string): boolean => UUID.test(text);

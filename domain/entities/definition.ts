@@ -23,7 +23,7 @@ const label = z
     `A label must have 1 to ${MAX_LABEL} characters and must not be blank.`,
   );
 
-/** Names that no field can have, because records, filters or expressions use them. */
+/** Names that no field can have, because records, filters, expressions or JavaScript objects use them. */
 const RESERVED: ReadonlySet<string> = new Set([
   'tenant_id',
   'id',

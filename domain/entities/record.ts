@@ -65,7 +65,7 @@ const deletion = {
 /** Hides the record and refuses new references to it. */
 export const RecordDeletionStarted = defineEvent('RecordDeletionStarted', z.object(deletion));
 
-/** Restores the record: a record that must stay refers to a marked record, or two deletions mark the same record. */
+/** Restores the record, as a record that must stay refers to a marked one, or another deletion marked a needed one. */
 export const RecordDeletionAbandoned = defineEvent('RecordDeletionAbandoned', z.object(deletion));
 
 export const RecordDeleted = defineEvent(

@@ -6,8 +6,8 @@ import { type Field, type JsonValue, MAX_LONG_TEXT, MAX_TEXT } from './fields.ts
 /** Checks if a value fits its field (decisions, section 6, Record). The application looks up references and users. */
 
 /**
- * `type`: a value of another type (`validation_failed`). `constraint`: the right type, but a rule is broken
- * (`constraint_violated`).
+ * `type`: a value of another type, an unknown option or field, or a missing value (`validation_failed`).
+ * `constraint`: a value that breaks `min`, `max` or `max_length` (`constraint_violated`).
  */
 export interface Misfit {
   readonly kind: 'type' | 'constraint';

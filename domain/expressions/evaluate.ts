@@ -9,10 +9,10 @@ export type Value =
   | { readonly kind: 'null' }
   | { readonly kind: 'boolean'; readonly value: boolean }
   | { readonly kind: 'text' | 'number' | 'instant'; readonly value: string }
-  /** An object, a list, or a value of a `json` field: it is not null, but cannot be compared. */
+  /** An object, a list, or a value of a `json` field: it is not null, and can be compared only with null. */
   | { readonly kind: 'other' };
 
-/** Thrown when an expression has no result: its values cannot be compared, or a name is unknown. */
+/** Thrown when an expression has no result: a value has a type that cannot be used there, or a name is unknown. */
 export class Unevaluable extends Error {
   override readonly name = 'Unevaluable';
 }

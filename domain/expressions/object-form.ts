@@ -147,7 +147,7 @@ class ObjectParser {
   }
 }
 
-/** Numbers that `JSON.parse` reads without losing a digit. */
+/** Safe integers, and numbers of at most 15 digits: of any other number `JSON.parse` may have lost digits. */
 const isExact = (value: number): boolean =>
   Number.isSafeInteger(value) ||
   (Number.isFinite(value) && String(value).replace(/e.*$/, '').replace(/\D/g, '').length <= 15);

@@ -111,16 +111,16 @@ export const LIMITS = {
   bytes: 4096,
   /** Operators, names and literals, each counted once. */
   nodes: 200,
-  /** Nesting of parentheses, `!`, lists and calls; in the object form, nesting of `$and`, `$or` and `$not`. */
+  /** Nesting of parentheses, `!`, lists and calls; in the object form, nesting of `$and`, `$or` and negations. */
   depth: 12,
 } as const;
 
-/** A syntax or type error of an expression, with its place. */
+/** A syntax or type error of an expression, or an exceeded limit, with its place. */
 export class ExpressionError extends Error {
   override readonly name = 'ExpressionError';
   /** UTF-16 units from the start of the text; 0 in the object form. */
   readonly offset: number;
-  /** In the object form the dotted path; in the text form only the key of a field, if a field is at fault. */
+  /** The dotted path, for a syntax error of the object form; otherwise the key of the field at fault, if known. */
   readonly path: string | undefined;
 
   constructor(message: string, offset: number, path?: string) {

@@ -158,8 +158,8 @@ export const uninstallExtension = (state: Extension): readonly ExtensionEvent[] 
 const MAX_AHEAD = 30;
 
 /**
- * Mints a token with `iat` now, or at `tokensFrom` if that is later: each mint and deactivation within the same second
- * moves `tokensFrom` one second further. An `iat` must not be more than {@link MAX_AHEAD} seconds ahead of now.
+ * Mints a token with `iat` now, or at `tokensFrom` if that is later: each deactivation after a mint within the same
+ * second moves `tokensFrom` one second further. An `iat` must not be more than {@link MAX_AHEAD} seconds ahead of now.
  * @throws `not_found`, `invalid_transition` unless the extension is active, `unavailable` for an `iat` too far ahead
  */
 export const mintExtensionToken = (

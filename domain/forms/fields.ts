@@ -55,7 +55,7 @@ export const misplaced = (fields: readonly Keyed[], entity: readonly Field[]): F
   });
 };
 
-/** Issues of required fields that the form lacks. */
+/** Issues of required fields without a default that the form lacks. */
 export const lacking = (fields: readonly Keyed[], entity: readonly Field[]): FieldIssue[] => {
   const has = new Set(fields.map(({ field_key }) => field_key));
   return entity
@@ -72,7 +72,7 @@ export interface PublicField {
   readonly key: string;
   readonly label: string;
   readonly type: FillableType;
-  /** Required by the form or by the entity. */
+  /** Required by the form, or by the entity without a default. */
   readonly required: boolean;
   readonly options?: readonly string[] | undefined;
   readonly maxLength?: number | undefined;
@@ -84,7 +84,7 @@ export interface PublicField {
   readonly requiredByForm: boolean;
 }
 
-/** The form's fields that the entity still has, in their present version. */
+/** The form's fields that the entity still has with a fillable type, in their present version. */
 export const publicFields = (fields: readonly FormField[], entity: readonly Field[]): PublicField[] => {
   const byKey = new Map(entity.map((field) => [field.key, field]));
   return fields.flatMap(({ field_key: key, label, required }) => {

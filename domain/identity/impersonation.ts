@@ -36,7 +36,7 @@ export type ImpersonationEvent = EventOf<(typeof impersonationEvents)[number]>;
 
 export const impersonationStream = stateless<ImpersonationEvent>('impersonation');
 
-/** Stream of logged requests: one per user and day (UTC), so that sessions do not contend. @param at ms */
+/** Stream of logged requests: one per impersonated user and day (UTC), so that few writes collide. @param at ms */
 export const impersonationStreamId = (userId: string, at: number): string =>
   `${userId}-${new Date(at).toISOString().slice(0, 10)}`;
 

@@ -37,7 +37,7 @@ interface LinkIdentity {
   readonly insteadOf?: string | undefined;
 }
 
-/** Links an identity to a user. The first of concurrent links wins; later links give no events. */
+/** Links an identity to a user. Gives no events for a linked identity, unless it is linked to `insteadOf`. */
 export const linkIdentity = (state: SsoIdentity, command: LinkIdentity): readonly SsoIdentityEvent[] =>
   state.linked && state.userId !== command.insteadOf
     ? []

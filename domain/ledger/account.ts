@@ -49,8 +49,8 @@ export interface Account extends AccountFacts {
 }
 
 /**
- * A tenant's accounts, in groups by a hash of their code, as JSON. A change copies only one group and the list of
- * groups: if each change copied all accounts, folding a chart of 20,000 accounts would take a minute.
+ * A tenant's accounts as JSON, in groups by a hash of their code. A change copies only one group and the map of groups:
+ * if each change copied all accounts, folding a large chart would be slow.
  */
 export type Chart = Readonly<Record<string, Readonly<Record<string, Account>>>>;
 

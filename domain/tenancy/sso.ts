@@ -67,7 +67,7 @@ export interface PresentSso {
 
 /**
  * Replaces all settings; null removes them, undefined keeps them, equal settings change nothing.
- * @throws `validation_failed` when there is no secret to keep
+ * @throws `validation_failed` when no secret is given and none can be kept
  */
 export const changeSso = (
   tenantId: string,
@@ -108,8 +108,8 @@ const isSafe = (url: URL, loopbackHttp: boolean): boolean =>
   url.protocol === 'https:' || (url.protocol === 'http:' && loopbackHttp && isLoopback(url.hostname));
 
 /**
- * Whether a text is an issuer as the URL parser writes it: without user info, query and fragment, and not the address
- * of the issuer's metadata.
+ * Whether a text is a valid issuer: an https address, spelled as the URL parser spells it, without user info, query and
+ * fragment. The address of an issuer's metadata is refused.
  * @param loopbackHttp also accepts plain http on loopback, for trials
  */
 export const isIssuer = (text: string, loopbackHttp: boolean): boolean => {

@@ -22,7 +22,8 @@ interface DeliveryEnd {
 
 /**
  * Counts each end once: ends come in log order and may be repeated; an end at or before `countedTo` is skipped.
- * The tenth distinct dead letter pauses the subscription.
+ * The tenth distinct dead letter pauses the subscription. Dead letters before the last activation or during a pause do
+ * not count.
  */
 export const countEnd = (state: Subscriptions, end: DeliveryEnd): readonly SubscriptionEvent[] => {
   const { subscriptionId: subscription_id, deliveryId: delivery_id, position: source_position } = end;

@@ -5,7 +5,7 @@ import { type DecisionContext, folded, onlyIn, type StreamType } from '../core/s
 
 /**
  * A delivery of one event to one subscription (specification, Webhook delivery; decisions, section 8). The stream is
- * `delivery-<id>`, with the envelope's id. The first events of the stream hold the body, which is never rebuilt.
+ * `delivery-<id>`; the id is the envelope's. The first events of the stream hold the body, which is never rebuilt.
  */
 
 // Events

@@ -9,7 +9,7 @@ export const WEBHOOK_EVENTS = [
 ] as const;
 export type WebhookEvent = (typeof WEBHOOK_EVENTS)[number];
 
-/** Event of a test delivery. Any tenant can request a test delivery; no tenant can subscribe to its event. */
+/** Event of a test delivery, sent on request to a subscription; no subscription can name this event. */
 export const TEST_EVENT = 'webhook.test';
 export const TEST_DATA = { message: 'This is a test delivery.' } as const;
 

@@ -108,7 +108,7 @@ export interface Subscription {
   readonly activatedAt: number;
   /** Ids of dead letters since the last success or activation; at most ten. */
   readonly deadLetters: readonly string[];
-  /** Position up to which outcomes are counted. */
+  /** Position of the last outcome that changed `deadLetters`. */
   readonly countedTo: string;
 }
 

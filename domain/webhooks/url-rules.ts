@@ -2,8 +2,8 @@
  * Checks the text of a webhook's URL (specification, Webhooks; decisions, section 8). The guard for outbound calls
  * resolves names and checks addresses.
  * Checks the host as the URL parser returns it, because the connection uses that host: `0x7f.1`, `2130706433`,
- * `127。0。0。1` and `127.1.` all become `127.0.0.1`. Refuses texts that the parser silently corrects, since other
- * parsers differ.
+ * `127。0。0。1` and `127.1.` all become `127.0.0.1`. Refuses invisible characters, backslashes, percent signs in the host
+ * and a missing `//`, since parsers read them differently.
  */
 
 /** Why a URL is refused. */
@@ -57,7 +57,7 @@ const IPV4 = /^\d+\.\d+\.\d+\.\d+$/;
 /** Names of this machine or its network. */
 const SPECIAL_NAMES = ['localhost', 'local', 'internal', 'home.arpa', 'svc.cluster.local'];
 
-/** Ports above 1023 of databases, caches and brokers that may accept commands without authentication. */
+/** Ports above 1023 of servers that may accept commands without authentication, such as databases and brokers. */
 const REFUSED_PORTS: ReadonlySet<number> = new Set([
   2375, 2379, 3306, 5432, 5672, 6379, 9042, 9200, 10_250, 11_211, 27_017,
 ]);

@@ -68,7 +68,7 @@ export interface ExistingWorkflow {
   readonly publishedAt: number | undefined;
   /** Revision of each version's event, from version 1: older definitions are read from these events. */
   readonly versions: readonly number[];
-  /** Names of entities that run or ran the workflow. */
+  /** Names of entities whose change was ever announced: they run or ran the workflow, or their change was abandoned. */
   readonly usedBy: readonly string[];
   /** Announcements that have not been settled. */
   readonly open: readonly Announcement[];

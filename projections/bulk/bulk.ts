@@ -28,7 +28,7 @@ interface BulkSessionDoc {
 export interface BulkPreviewDoc {
   readonly id: string;
   readonly attempt: string;
-  /** At most {@link SHOWN} rows. */
+  /** Of the first {@link SHOWN} rows. */
   readonly ids: readonly string[];
   /** At most {@link SHOWN} errors. */
   readonly errors: readonly RowError[];
