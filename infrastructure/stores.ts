@@ -42,7 +42,7 @@ export interface Stores {
 export const openStores = async (
   config: Config,
   logger: Logger,
-  /** Opens a store, and retries while its server is unavailable. */
+  /** Opens a store; may retry while the store is unavailable. Default: one try. */
   opened: <S>(open: () => Promise<S>) => Promise<S> = (open) => open(),
   /** Divides the thread among searches. */
   timeSlices?: SearchSlices,

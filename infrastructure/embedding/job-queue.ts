@@ -25,8 +25,8 @@ const GROUP = { texts: 16, characters: 2000 };
 export const MAX_QUESTIONS = 256;
 
 /**
- * Queue of texts to embed. Questions come before background jobs; background jobs alternate group by group, so that a
- * large file does not delay a short record.
+ * Texts to embed, in one queue of questions and one of background jobs. The jobs of a queue alternate group by group,
+ * so that a large file does not delay a short record.
  */
 export class JobQueue {
   readonly #waiting: Record<Urgency, Job[]> = { question: [], background: [] };

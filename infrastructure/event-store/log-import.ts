@@ -18,7 +18,7 @@ interface ImportProgress {
 
 /**
  * Writes an exported log into an empty event store. Each event keeps its stream, revision, bytes and position. Until
- * {@link finish} the store refuses to be opened as an event store.
+ * {@link finish} the store cannot be used as an event store.
  */
 export interface LogImport {
   /**

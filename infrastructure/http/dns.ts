@@ -28,8 +28,8 @@ const inHosts = async (file: string, name: string): Promise<readonly string[]> =
 };
 
 /**
- * Reads the hosts file, then asks the machine's name servers, uncached. Unlike `dns.lookup` it does not use the
- * thread pool, can be aborted, and ignores search domains, which would change the name.
+ * Reads the hosts file, then asks the machine's name servers, uncached. Unlike `dns.lookup`, a query holds no thread of
+ * the pool, can be aborted, and ignores search domains, which would change the name.
  */
 export const nameServers =
   ({ servers, hostsFile = '/etc/hosts' }: NameSources = {}): Resolve =>

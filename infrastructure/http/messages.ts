@@ -1,6 +1,6 @@
 /** Headers of calls, and the parts of answers that are kept. */
 
-/** Set by the connection, not by callers: they delimit messages and name the host. */
+/** Headers that callers cannot set: the connection sets those that a call needs. */
 const CONNECTION_HEADERS: ReadonlySet<string> = new Set([
   'connection',
   'content-length',

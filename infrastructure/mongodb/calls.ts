@@ -10,7 +10,7 @@ import { z } from 'zod';
 import { StoreUnavailable } from '../../application/ports/event-store.ts';
 import { failureOf } from './failures.ts';
 
-/** Time limit of a whole port operation, retries included. */
+/** Time limit (ms) of one {@link call}, retries included. */
 const DEADLINE_MS = 10_000;
 /** Time to look for a primary; a replica set elects one in a few seconds. */
 const SELECTION_MS = 5_000;

@@ -11,7 +11,7 @@ import { openFolderBlobStore } from '../blob-store/folder.ts';
 import { writeLines } from './lines.ts';
 import { type DataManifest, MoveError, writeManifest } from './manifest.ts';
 
-/** The stores that a move copies; everything else is rebuilt from the log. */
+/** The stores that a move copies. The other stores are rebuilt from the log or copied by hand (docs/stores.md). */
 interface MovedStores {
   readonly events: EventStore;
   readonly answers: IdempotencyStore;

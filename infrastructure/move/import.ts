@@ -40,7 +40,7 @@ interface ImportTargets {
 
 /**
  * Fills empty stores from an export, in limited memory, after checking its files. Calling it again completes an
- * interrupted import; until then the event store cannot be opened.
+ * interrupted import; until then the event store cannot be used.
  * @throws {MoveError}
  */
 export const importStores = async (plan: ImportPlan): Promise<DataManifest> => {
@@ -82,7 +82,7 @@ const checkFiles = async (from: string, { id, files }: DataManifest, keysFrom: s
   await checkLines(join(from, 'blobs.ndjson'), blobLine, files['blobs.ndjson']);
 };
 
-/** Batches of at most `most` items, with at most `MOST_UNITS` as the sum of their sizes. */
+/** Batches of at most `most` items, whose sizes sum to at most `MOST_UNITS`; a larger item is a batch alone. */
 async function* inBatches<T>(items: AsyncIterable<T>, most: number, sizeOf: (item: T) => number = () => 1) {
   let batch: T[] = [];
   let size = 0;

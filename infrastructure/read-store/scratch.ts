@@ -10,7 +10,7 @@ const LOCK = 'lock.db';
 export interface Scratch {
   /** Opens an empty read store in its own file. */
   open(name: string): Promise<ReadStore>;
-  /** Removes everything; stores must be closed. */
+  /** Removes the stores, which must be closed, and releases the folder's lock. */
   remove(): Promise<void>;
 }
 

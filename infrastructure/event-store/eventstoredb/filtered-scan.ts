@@ -33,7 +33,7 @@ interface FilteredScan {
 
 /**
  * Reads forward by a subscription with the server's filter, up to the end of the log, `limit` or `maxScanned`.
- * @returns undefined when the server stops sending without reporting the end (servers before 23.10)
+ * @returns undefined when the server sends nothing for `timeoutMs`, as servers before 23.10 do at the end of the log
  * @throws {StoreUnavailable}
  */
 export async function filteredScan(

@@ -15,7 +15,7 @@ import { importedIn } from './imported-events.ts';
 import { ImportedPositions, readNotes } from './imported-positions.ts';
 import type { ReadSource } from './read-source.ts';
 
-/** Maximum number of events between two noted positions, and so of events that a read scans to find a position. */
+/** Imported events from one noted position to the next. To find a position, a read scans about as many events. */
 export const STRIDE = 256;
 
 /**

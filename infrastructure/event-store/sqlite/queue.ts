@@ -22,7 +22,8 @@ const RETRY_MS = 3;
 
 /**
  * Collects the appends that a caller adds in one synchronous run of code, and writes them in one transaction in the
- * microtask after it. The caller is the group commit (application/core/commands/group-commit.ts).
+ * microtask after it; appends above its bounds follow in the next ticks. The caller is the group commit
+ * (application/core/commands/group-commit.ts).
  */
 export class AppendQueue {
   #waiting: Waiting[] = [];

@@ -68,8 +68,8 @@ export class Reader {
   }
 
   /**
-   * The first events of streams, at most `limit` of each, in order. Stops at the maximum of a step or after `enough`
-   * characters, but reads at least one stream.
+   * The first events of streams, at most `limit` of each, in order. Stops after `enough` characters or
+   * the maximum of a step, but reads at least one stream.
    */
   streamsPage(
     streams: readonly string[],

@@ -44,7 +44,8 @@ const BUSY_TIMEOUT_MS = 5;
 const OPEN_TIMEOUT_MS = 5000;
 
 /**
- * Opens the file and creates the schema if it is new. Blocks up to 5 s while another process does the same.
+ * Opens the file and creates the schema if it is new. While another process does the same, each of these two steps
+ * blocks up to 5 s.
  * @throws when the file cannot be opened, was written by a newer version, or holds an incomplete import
  */
 export function openDatabase(

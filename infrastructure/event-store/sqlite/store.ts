@@ -45,7 +45,7 @@ const DEFAULT_LIMIT = 1000;
 /**
  * The embedded event store: one SQLite file in WAL mode, every acknowledged append fsynced. Appends that are added
  * together share one transaction ({@link AppendQueue}), and are then announced to followers.
- * @throws {StoreUnavailable} when the file cannot be opened
+ * @throws {StoreUnavailable} when the file cannot be opened, has another schema, or holds an incomplete import
  */
 export function openSqliteEventStore(options: SqliteEventStoreOptions): EventStore {
   const { path, pollMs = 25, lockTimeoutMs = 5000, maxPages, logger } = options;

@@ -104,7 +104,7 @@ async function insertEach(rows: Rows, all: readonly Row[]): Promise<Row[]> {
   return there;
 }
 
-/** @returns the rows whose `_id` exists, because the stored row is newer or was inserted at the same moment */
+/** @returns the rows whose `_id` exists, because the stored row must stay or was inserted at the same moment */
 async function upsertAll(rows: Rows, all: readonly Row[]): Promise<Row[]> {
   try {
     await rows.bulkWrite(

@@ -11,8 +11,8 @@ const buildInfo = z.object({ versionArray: z.array(z.number()) });
 export type IndexFields = (rows: Pick<Rows, 'createIndex' | 'collectionName'>) => Promise<void>;
 
 /**
- * The index over all fields that filters name (decision 41): under `s` is everything that a filter compares, and each
- * search names its tenant.
+ * The index over all fields that filters name (decision 41): under `s` is everything that a filter compares, except the
+ * id, and each search names its tenant.
  */
 export const indexFields: IndexFields = async (rows) => {
   await rows.createIndex({ tenant: 1, 's.$**': 1 }, { name: 'fields' });

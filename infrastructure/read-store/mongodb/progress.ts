@@ -69,8 +69,8 @@ export function mongoProgress(db: Db, generations: Generations, leases: Leases):
   }
 
   /**
-   * Saves all checkpoints in one command if all leases are still held. If any checkpoint is refused, saves each alone
-   * to find out which ones are refused; a checkpoint may be saved twice.
+   * Saves all checkpoints in one command if all leases are still held. Otherwise, or if the store refuses a checkpoint,
+   * saves each alone to find out which ones are refused; a checkpoint may be saved twice.
    */
   async function saveAll(all: readonly CheckpointWrite[]): Promise<(Fenced | undefined)[]> {
     if (all.length === 0) return [];

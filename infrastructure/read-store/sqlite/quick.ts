@@ -39,7 +39,7 @@ export function quickPlanOf(
   }
 }
 
-/** Bytes of documents that a short search may read in all, shared evenly by its entries. */
+/** Bytes of documents that a short lookup may read in all, shared evenly by its entries. */
 export const QUICK_BYTES = 512 * 1024;
 
 /** The page, or the plan of a short search that must be read in slices; undefined for any other search. */

@@ -9,8 +9,8 @@ import type { Tables } from './tables.ts';
 
 /**
  * Searches scan an index range in slices, one statement each, with a tick in between, because SQLite blocks this
- * thread. Slices start small, and each is at most twice the one before, until a slice takes `sliceMs` of processor
- * time. Their size is limited in rows and in bytes of searched fields.
+ * thread. Slices start small. Each is sized to take about `sliceMs` of processor time, and is at most twice as large as
+ * the one before. Their size is limited in rows and in bytes of searched fields.
  */
 export interface SliceLimits {
   readonly firstRows: number;

@@ -60,7 +60,7 @@ export function dropSql({ number, indexes, scopedBy }: TableShape): string {
   return [`d${number}`, ...entries, ...fields].map((table) => `DROP TABLE IF EXISTS ${table}`).join(';\n');
 }
 
-/** Writes a document unless a newer one is stored. Parameters: tenant, id, position, text, keys, `s` as JSON. */
+/** Writes a document that is newer than the stored one. Parameters: tenant, id, position, text, keys, `s` as JSON. */
 export function upsertSql({ number, indexes, searchable }: TableShape): string {
   const columns = ['tenant', 'id', 'position', 'doc', ...indexes.map((_, at) => `k${at}`)];
   if (searchable) columns.push('s');

@@ -28,7 +28,7 @@ const shapeOf = (number: number, parts: readonly string[]): Shape => ({
 
 const WHOLE = shapeOf(0, ['', '']);
 
-/** Caches the table `shapes`, which grows with the types of events only. */
+/** Caches the table `shapes`, which grows with event types and their sets of members, not with the events. */
 export class Shapes {
   readonly #byNumber = new Map<number, Shape>([[0, WHOLE]]);
   readonly #byText = new Map<string, Shape>();
