@@ -26,7 +26,7 @@ export interface Answer {
   readonly position: Position | undefined;
 }
 
-/** Answers questions (specification, Assistant). Stores only that a question was asked, never its text. */
+/** Answers questions (specification, Assistant). Stores how many passages it found, never a text. */
 export class Assistant extends WithDeps<{
   readonly retrieval: Retrieval;
   readonly answerer: Answerer;

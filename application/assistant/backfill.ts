@@ -19,14 +19,15 @@ export interface BackfillCounts {
   readonly skipped: number;
 }
 
-/** Lists all sources that belong in a tenant's corpus, up to the present end of the log. */
+/** Lists a tenant's records, and its attachments of any type, up to the present end of the log. */
 export interface CorpusInventory {
   records(tenantId: string): AsyncIterable<RecordFacts>;
   attachments(tenantId: string): AsyncIterable<Omit<FileFacts, 'entity_name'>>;
 }
 
-/** Sources in a group, and groups in progress: while one group waits for the store, the other one is embedded. */
+/** Most sources in a group. */
 const GROUP = 32;
+/** Groups in progress: while one group waits for the store, the other one is embedded. */
 const AT_ONCE = 2;
 const POLL_MS = 200;
 
@@ -60,7 +61,7 @@ export class Backfills extends WithDeps<{
     return run;
   }
 
-  /** Aborts running backfills. */
+  /** Aborts running backfills and waits until they have ended. */
   async stop(): Promise<void> {
     this.#stopping.abort();
     await Promise.allSettled([...this.#running.values()]);

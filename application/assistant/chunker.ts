@@ -33,8 +33,8 @@ export interface Chunk {
 }
 
 /**
- * Normalises a text: NFC, line feeds as line ends, no trailing spaces, at most one empty line in a row. Replaces
- * control characters and other characters of Unicode category C by spaces, except tabs.
+ * Normalises a text: NFC, line feeds as line ends, no trailing spaces, at most one empty line in a row. Replaces other
+ * characters of Unicode category C (such as control characters) except tabs, and U+FFFD, by spaces.
  */
 export const normalised = (text: string): string =>
   text
@@ -67,7 +67,8 @@ interface Atom {
 
 const pieces = (text: string, sizes: ChunkSizes): readonly string[] => {
   const { size, limit } = sizes;
-  // Two successive chunks together exceed the target, so `limit` chunks hold at least half of `limit * target`.
+  // Each chunk is at least half full, or exceeds the target together with the next chunk. So `limit` chunks hold at
+  // least half of `limit * target`.
   const target = Math.min(size, Math.max(sizes.target, Math.ceil((2 * text.length) / limit)));
   const found: string[] = [];
   let current: Atom[] = [];

@@ -11,7 +11,7 @@ const TENANTS = 8;
 /** Most sources per look-up, since their keys are kept in memory. */
 const PAGE = 50_000;
 const AGAIN_MS = 1000;
-/** Records of a tenant embedded together. */
+/** Most records of a tenant that are embedded together. */
 const TOGETHER = 6;
 
 /**

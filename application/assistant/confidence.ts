@@ -20,7 +20,7 @@ export const featuresOf = ({ cosine, keyword, coverage, margin, terms }: Evidenc
 
 /**
  * Weights of a logistic regression of "the best passage has the right source" over {@link featuresOf}. The script
- * `bench/assistant/fit.ts` fits them on the labelled questions with even numbers and prints results for odd numbers.
+ * `bench/assistant/fit.ts` fits them on every second labelled question, and prints results for both halves.
  */
 const WEIGHTS: readonly number[] = [-4.99, 3.21, 1.67, 3.32, 3.28, 2.82];
 

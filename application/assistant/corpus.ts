@@ -40,8 +40,8 @@ interface Plan {
 }
 
 /**
- * Writes the corpus, for the indexer and the backfill. Skips sources whose text and model are unchanged, and never
- * replaces a later revision.
+ * Writes the corpus, for the indexer, the backfill and `Completion`. Skips sources whose text and model are unchanged,
+ * and never replaces a later revision.
  */
 export class Corpus extends WithDeps<{ readonly store: CorpusStore; readonly embedder: Embedder }> {
   /**
@@ -80,8 +80,8 @@ export class Corpus extends WithDeps<{ readonly store: CorpusStore; readonly emb
   }
 
   /**
-   * Stores texts, which keyword search finds at once. Stores vectors too if at most `atMost` chunks need a new vector,
-   * otherwise leaves all of them to {@link complete}.
+   * Stores texts, which keyword search finds at once. Also stores vectors if at most `atMost` chunks need a new vector
+   * and a model is loaded; otherwise leaves all vectors to {@link complete}.
    * @returns false when more than `atMost` chunks needed a new vector
    */
   async writeTexts(tenantId: string, documents: readonly SourceDocument[], atMost: number): Promise<boolean> {

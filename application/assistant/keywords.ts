@@ -94,7 +94,7 @@ interface KeywordScores {
   readonly coverage: Float32Array;
 }
 
-/** Most words of a question; the rarest ones are kept. */
+/** Most words of a question; the words with the greatest product of rarity and weight are kept. */
 const MAX_TERMS = 64;
 /** Parameters of BM25. */
 const K1 = 1.2;
@@ -103,7 +103,7 @@ const B = 0.5;
 const LEAST_ROWS = 100;
 /** Two words are related when the shorter one has at least this many characters and is the start of the longer one. */
 const BEGINNING = 5;
-/** Weight of a related word, as a share of an exact match. */
+/** An occurrence of a related word counts as this many occurrences of the word itself. */
 const RELATED_WEIGHT = 0.6;
 
 /** A posting is one number that combines row and count, to keep the lists small. The count has this many bits. */

@@ -10,7 +10,7 @@ interface QuestionLimits {
 /** `perTenant` is far below `together`: an upstream may need half a minute, and one tenant must not use all slots. */
 const QUESTION_LIMITS: QuestionLimits = { perTenant: 32, together: 192 };
 
-/** Limits concurrent questions; refuses questions beyond the limit. */
+/** Limits concurrent questions in this process; refuses questions beyond the limit. */
 export class QuestionLimiter {
   readonly #limits: QuestionLimits;
   readonly #inside = new Map<string, number>();

@@ -88,7 +88,8 @@ export const byScore = (a: Ranked, b: Ranked): number =>
 const compareTexts = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
 
 /**
- * Selects candidates with at least the score of the threshold: no duplicates, and at most `perSource` of one source.
+ * Selects at most `limit` candidates with at least the score of the threshold, without duplicates. Of one source it
+ * selects at most `perSource`, unless all candidates are of that source.
  * @param alike cosine of the best chunks of two candidates
  */
 export const chosen = <R extends Ranked>(

@@ -22,14 +22,15 @@ type Change =
 const GROUP = 24;
 
 /**
- * Most new chunks of a tenant that are embedded while other tenants wait. If there are more, the texts are stored at
- * once and found by keywords, and the vectors are computed later ({@link Completion}).
+ * Most new chunks that the first group of a tenant's events embeds while other tenants wait. With more, and in further
+ * groups, texts are stored at once and found by keywords, and vectors are computed later ({@link Completion}).
  */
 const INLINE = 48;
 
 /**
  * Updates the corpus of entitled tenants (specification, Assistant) with records and text attachments as they are
- * created, updated and deleted. For other tenants it only removes outdated text, which a later backfill restores.
+ * created, updated and deleted. For other tenants it only removes text of changed and deleted sources; a later backfill
+ * restores the changed ones.
  */
 export const retrievalIndexer = (deps: {
   readonly corpus: Corpus;

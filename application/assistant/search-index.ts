@@ -39,7 +39,7 @@ const COMPARED = { least: 1500, share: 0.1 };
 /** Standard error of an estimated cosine. The best of n estimates is too high by about √(ln n) times this error. */
 const ESTIMATE_ERROR = 0.045;
 
-/** The margin is measured from the score of the source at `rank`, or from `score` when there are fewer sources. */
+/** The margin is measured from the score of the source at `rank`; with fewer sources, usually from `score`. */
 const UNRELATED = { rank: 6, score: 0.2 };
 
 /** Approximate bytes of a section, and of a vector without its numbers. */
@@ -150,7 +150,7 @@ export class SearchIndex {
     );
   }
 
-  /** Numbers of the sections to compare exactly: those with the best estimated scores. */
+  /** Numbers of the sections to compare exactly: those with the best estimated scores; all of a small index. */
   #likely(vector: Vector, scoreAt: (number: number, cosine: number) => number): readonly number[] {
     const sections = this.#sections;
     if (vector === undefined || this.#size <= this.#compared.least) return [...sections.keys()];

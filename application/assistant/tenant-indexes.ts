@@ -31,7 +31,7 @@ interface TenantIndexesOptions {
 
 interface Held {
   index: SearchIndex;
-  /** `seq` of each indexed source. */
+  /** By source: `seq` of the change that was applied last, also of a deleted source. */
   readonly taken: Map<string, number>;
   /** The latest values of `seq`, each with the time (ms) of its read. The next read starts after the oldest value. */
   seen: { readonly seq: number; readonly at: number }[];
@@ -64,7 +64,7 @@ export class TenantIndexes extends WithDeps<TenantIndexesOptions> implements Pas
       const { index, taken } = await this.#fresh(tenantId);
       const ranked = index.search(query, FOUND);
       const { passages, isWhole } = await this.#withTexts(tenantId, ranked, taken);
-      // Searches again if a source changed meanwhile, since the changed source may rank differently.
+      // Searches again if a source changed meanwhile, since it may rank differently. The last try leaves it out.
       if (isWhole || attempt === TRIES) return passages;
     }
   }

@@ -32,8 +32,8 @@ answer, say so and do not guess. Answer in the language of the question.`;
 
 /**
  * Gets answers from an OpenAI-compatible server (decisions, section 7): one completion, not streamed, without tools.
- * Throws `unavailable` when the server gives no whole answer or a status of at least 400, and
- * `assistant_upstream_unexpected` for any other answer without a completion.
+ * Throws `unavailable` when the call fails, the connection breaks or the status is at least 400, and
+ * `assistant_upstream_unexpected` for any other answer without a completion, such as one above the size limit.
  */
 export const upstreamAnswerer = (
   settings: UpstreamSettings,

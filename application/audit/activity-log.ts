@@ -25,7 +25,7 @@ interface LogQuery {
   /** Id of the actor. */
   readonly actor?: string | undefined;
   readonly action?: string | undefined;
-  /** Instants (RFC 3339), `[from, to)`. */
+  /** Instants (RFC 3339, UTC, milliseconds), `[from, to)`. */
   readonly from?: string | undefined;
   readonly to?: string | undefined;
 }

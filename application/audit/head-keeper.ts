@@ -10,12 +10,12 @@ import type { Logger } from '../ports/logger.ts';
 const MAX_NOTED = 500;
 /** Longest time (ms) between flushes while there are new events. */
 const FLUSH_MS = 10_000;
-/** Pause (ms) between batches at the end of the log; a waiting proof ends the pause. */
+/** Pause (ms) between batches at the end of the log; a waiting caller of `reachEnd` ends the pause. */
 const LINGER_MS = 200;
 /** Pause (ms) between rounds if the store reads the log itself; long, since each round rewrites database pages. */
 const REST_MS = 2000;
 const BATCH = 2048;
-/** How long (ms) a proof waits until the hashes reach the end of the log. */
+/** How long (ms) `reachEnd` waits until the hashes reach the end of the log. */
 const WAIT_MS = 5000;
 /** How long (ms) this class follows the log after the store failed to read it. */
 const SELF_FOLLOW_MS = 300_000;
@@ -46,7 +46,7 @@ export class HeadKeeper extends WithDeps<{
   /** Time (ms of the process) until which this class follows the log itself, since the store's `advance` failed. */
   #selfFollowUntil = 0;
   readonly #waiting = new Set<Waiting>();
-  /** Set when the keeper has ended; proofs then fail at once. */
+  /** Set when the keeper has ended; callers of `reachEnd` that would wait then fail at once. */
   #isOver = false;
 
   async run(signal: AbortSignal): Promise<void> {
@@ -133,7 +133,7 @@ export class HeadKeeper extends WithDeps<{
       const end = await this.deps.events.end();
       const before = this.#position;
       const isBehind = end !== undefined && (before ?? '') < end;
-      // Reports the position even without new events, for proofs that began to wait before the position was known.
+      // Reports the position even without new events, for callers that began to wait before the position was known.
       const position = isBehind ? await this.#advanced(advance) : before;
       if (signal.aborted) return;
       if (isBehind) this.#stored = position;

@@ -9,7 +9,7 @@ import type { Logger } from '../ports/logger.ts';
 import { RootHash, signedHead } from './head.ts';
 import type { HeadKeeper } from './head-keeper.ts';
 
-/** Interval (ms) of signing heads of tenants with new events; the specification requires one head per minute. */
+/** Pause (ms) between rounds. A tenant with new events needs a head at least once a minute (decisions, section 11). */
 const ROUND_MS = 30_000;
 /** Most heads that wait for delivery; beyond this number the oldest are dropped and an error is logged. */
 const MOST_WAITING = 100_000;

@@ -47,7 +47,8 @@ export class Invoices extends WithDeps<{
   /**
    * Freezes the statement of the window as an invoice.
    * @returns `isNew`: false when the window already had an invoice
-   * @throws `not_found` for a tenant that was never the partner's customer, `window_overlap`, `nothing_to_invoice`
+   * @throws `not_found` for a tenant that was never the partner's customer, `window_overlap`, `nothing_to_invoice`,
+   * `read_model_behind`, `unavailable`
    */
   async generate(
     partnerId: string,
@@ -82,8 +83,8 @@ export class Invoices extends WithDeps<{
   }
 
   /**
-   * Stores the intent, then calls the upstream once.
-   * @returns the issued invoice, or, when the upstream gave no answer, the invoice in state `issuing`
+   * Stores the intent, then calls the upstream once. Makes no call if another request has started the issue.
+   * @returns the issued invoice, or the invoice in state `issuing` while no answer of the upstream is stored
    * @throws `not_found`, `invoice_locked` for a void invoice, `upstream_refused`
    */
   async issue(partnerId: string, invoiceId: string, context: RequestContext): Promise<InvoiceNow> {

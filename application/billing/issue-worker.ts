@@ -26,8 +26,8 @@ const FIRST_WAIT_MS = 1000;
 const LONGEST_WAIT_MS = 60_000;
 
 /**
- * Retries issues that got no answer, without end, after 1, 2, 4, … up to 60 s (decisions, section 10, Issue). A lease
- * lets only one node do so.
+ * Retries issues that got no clear answer, without end, after 1, 2, 4, … up to 60 s (decisions, section 10, Issue). A
+ * lease lets only one process do so.
  */
 export const runIssueWorker = (
   deps: IssueWorkerDeps,

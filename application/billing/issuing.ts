@@ -28,7 +28,7 @@ export interface InvoiceRef {
   readonly invoiceId: string;
 }
 
-/** `busy`: another node is calling the upstream. `waiting`: no answer came, or the answer could not be stored. */
+/** `busy`: another process is calling the upstream. `waiting`: no clear answer came, or it could not be stored. */
 export type IssueOutcome = 'ended' | 'waiting' | 'busy';
 
 const LEASE_MS = 3000;
@@ -126,7 +126,7 @@ export class InvoiceIssuing extends WithDeps<{
       if (signal.aborted) return undefined;
       throw error;
     });
-    // No answer because of an abort: another node, or this node after its next start, continues.
+    // No answer because of an abort (stop or lost lease): the worker of this or another node tries again later.
     if (answer === undefined) return 'waiting';
     switch (answer.kind) {
       case 'accepted':

@@ -43,8 +43,8 @@ interface Sink {
 }
 
 /**
- * Usage of a tenant in the tenures of one partner: whole days from the read model, partial days event by event from the
- * log.
+ * Usage of a tenant in the tenures of one partner: days that count as a whole from the read model, other days event by
+ * event from the log.
  */
 export class MeteredUsage extends WithDeps<{ model: MeteringModel; events: EventStore; codec: EventCodec }> {
   /**
@@ -79,7 +79,7 @@ export class MeteredUsage extends WithDeps<{ model: MeteringModel; events: Event
     }
   }
 
-  /** Sums usage in the partner's tenures over a range: whole days from documents, partial days from the log. */
+  /** Passes usage in the partner's tenures to `sink`, for whole days: `sink` must ignore times outside the range. */
   async #collect(customer: Customer, range: Window, cuts: readonly string[], sink: Sink): Promise<void> {
     const { id, tenures } = customer;
     const cutDays = new Set(cuts.filter((cut) => !isMidnight(cut)).map(dayOf));

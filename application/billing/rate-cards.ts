@@ -15,7 +15,7 @@ import type { Directory } from '../identity/directory.ts';
 import type { PartnerDirectory } from '../partners/partner-directory.ts';
 import type { InvoiceBook } from './invoice-book.ts';
 
-/** The default currency is the currency of the present card. */
+/** The default currency is the currency of the present card; for a first card, of the partner's home tenant. */
 type NewRateCard = Omit<ReplaceRateCard, 'currency'> & { readonly currency?: string | undefined };
 
 /** Currency for a partner without a home tenant; the same as the default currency of tenants. */

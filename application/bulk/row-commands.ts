@@ -118,7 +118,7 @@ export class RowCommands extends RowOperation<Params> {
     }
   }
 
-  /** The result for a deleted record: this session may have deleted it, by itself or by a cascade. */
+  /** The result for a record that is not live: this session may have deleted it, by itself or by a cascade. */
   async #gone(state: RecordState, position: Position | undefined): Promise<RowResult | 'again'> {
     const { tenantId, sessionId } = this.deps.run;
     if (state.status !== 'deleting' && state.status !== 'deleted') return errored(recordNotFound, '');

@@ -129,7 +129,10 @@ export class RowLoop extends WithDeps<
     this.deps.recorder.add(row, id, result);
   }
 
-  /** Retries a row until its result is known. @throws {OutOfReach}, {Interrupted} */
+  /**
+   * Retries a row until its result is known, or gives it up at the third unexpected error.
+   * @throws {OutOfReach}, {Interrupted}
+   */
   async #retryRow(id: string, reason: unknown): Promise<RowResult> {
     const { policy, logger } = this.deps;
     let error = reason;

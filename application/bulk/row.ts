@@ -110,7 +110,7 @@ const fieldsOf = (record: LiveRecord) => ({
   values: record.values,
 });
 
-/** The version to expect: a selection by filter must still hold for the version that is changed. */
+/** The version to expect: a filter must select the version that is changed. Undefined for a selection by ids. */
 export const expectedVersion = ({ selectedBy }: CommitRun, { version }: LiveRecord): number | undefined =>
   selectedBy === undefined ? undefined : version;
 

@@ -24,7 +24,7 @@ export interface CommittingSession {
 
 export interface RunnerOptions {
   readonly leaseMs: number;
-  /** A commit ends as errored when nothing succeeded for this long (ms). */
+  /** A commit ends as errored when a store or record is unavailable and no step has succeeded for this long (ms). */
   readonly outOfReachMs: number;
   /** Rows processed at the same time. */
   readonly width: number;

@@ -29,7 +29,7 @@ export interface Referrer {
 /** Finds records in the read model, once it has folded the log up to a position. */
 export interface RecordFinder {
   /**
-   * Waits until the read model has folded `position`; undefined means the last position that was answered to a caller.
+   * Waits until the read model has folded `position`; undefined means the last position answered to the tenant.
    * @throws `read_model_behind`
    */
   readTo(tenantId: string, position: Position | undefined): Promise<void>;
@@ -60,7 +60,7 @@ export class DeletionMarks extends WithDeps<{
   /** How long (ms) to wait for another deletion that has marked a record. */
   readonly waitMs: number;
 }> {
-  /** Marks all records to delete; returns a record that prevents the deletion, if there is one. */
+  /** Marks all records to delete; returns a record that prevents the deletion, if there is one. @throws {Contended} */
   async mark(attempt: CausedAttempt): Promise<Blocker | undefined> {
     const { tenantId, cause } = attempt;
     const members = new Set([attempt.rootId]);

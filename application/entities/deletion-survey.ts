@@ -51,7 +51,7 @@ export const surveyDeletion = async (
     return undefined;
   };
 
-  // Waits until the read model includes all writes that were answered to callers.
+  // Waits until the read model includes all writes that were answered to the tenant.
   await finder.readTo(tenantId, undefined);
   let level = [rootId];
   while (level.length > 0) {

@@ -41,7 +41,7 @@ type Schema = Awaited<ReturnType<Schemas['requireLatest']>>;
 /** Maximum number of tries of a write whose links change while they are looked up. */
 const TRIES = 5;
 
-/** Use cases on records (decisions, section 6) for requests, forms, and edits of bulk sessions that set references. */
+/** Use cases on records (decisions, section 6), also for forms and for previews and edits of bulk sessions. */
 export class Records extends WithDeps<{
   readonly streams: Streams;
   readonly schemas: Schemas;

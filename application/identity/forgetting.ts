@@ -19,7 +19,7 @@ export class Forgetting extends WithDeps<{
   readonly emailHash: (email: string) => string;
 }> {
   /**
-   * Withdraws an admin's rights, deactivates the user, releases the e-mail, destroys the key. After a crash,
+   * Withdraws an admin's rights, deactivates the user, releases the e-mail, destroys the keys. After a crash,
    * subscribers (admin-withdrawal, email-releaser, eraser) and the next start complete these steps. Safe to repeat.
    * @throws `not_found`, `conflict` when the caller is the person or is no longer an admin
    */

@@ -88,7 +88,7 @@ export class RuleRunner extends WithDeps<{
 
   /**
    * Applies a rule in the background, and records its failure or resolves an earlier failure. Skips an application
-   * whose failure is already resolved by a person's retry, as that retry may have used a changed rule.
+   * whose failure is already resolved: if a person's retry resolved it, that retry may have used a changed rule.
    */
   async run(application: RuleApplication, context: RequestContext, slot?: Slot): Promise<void> {
     if (await this.#isResolved(application)) return;

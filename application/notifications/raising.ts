@@ -12,7 +12,7 @@ export interface CausedNotification {
 
 /**
  * Raises notifications of one kind and tenant, given in the log order of their events. Repeats have no effect, since
- * each inbox holds the position of its newest source event.
+ * each inbox holds the position of its newest source event of each kind.
  */
 export const raiseAll = async (
   streams: Streams,

@@ -65,7 +65,7 @@ const noteErasuresAfter = async (
   }
 };
 
-/** Checks that each kept hash belongs to its event. Reads the event unless it was the last checked of its stream. */
+/** Checks that each kept hash belongs to its event. Does not read events that `log` has found last in their streams. */
 const checkKeptHashes = async (
   heads: HeadStore,
   events: EventStore,

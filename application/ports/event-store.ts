@@ -147,7 +147,7 @@ export class EventTooLarge extends Error {
   override readonly name = 'EventTooLarge';
 }
 
-/** A store does not answer; the API answers 503 `unavailable`. */
+/** A store does not answer, or a limit or the end of the process cut work off; the API answers 503 `unavailable`. */
 export class StoreUnavailable extends Error {
   override readonly name = 'StoreUnavailable';
 }

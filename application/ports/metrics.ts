@@ -8,7 +8,7 @@ type RowOutcome = 'succeeded' | 'skipped' | 'errored';
 /** Metrics of the projections, reported by the thread that folds the projections. */
 export interface ProjectionMetrics {
   eventsProjected(projection: string, count: number, seconds: number): void;
-  /** Age (s) of the last event folded, while more events follow; 0 at the end, and for a batch without such events. */
+  /** Age (s) of a batch's last event while more events follow; 0 at the end of the log and for an empty batch. */
   projectionLag(projection: string, seconds: number): void;
   parkedTenants(projection: string, count: number): void;
 }
@@ -19,7 +19,7 @@ export interface Gauges {
   subscriberLag(subscriber: string, seconds: number | undefined): void;
   /** Tenants whose events a subscriber must read again, since the tenant's queue was full. */
   tenantsBehind(subscriber: string, count: number | undefined): void;
-  /** Deliveries that wait for an attempt, and for how long (s) the first one has been due; 0 when none is due. */
+  /** Waiting and started deliveries in memory, and for how long (s) the first one has been due; 0 when none is due. */
   pendingDeliveries(count: number | undefined, oldestDue: number | undefined): void;
   deadLetters(count: number | undefined): void;
   pausedSubscriptions(count: number | undefined): void;
@@ -37,7 +37,7 @@ export interface Metrics extends ProjectionMetrics, Gauges {
   /** @param code of the WebSocket's close frame */
   socketClosed(code: number): void;
   envelopesSent(count: number): void;
-  /** A tick of the event loop took longer than its budget. @param code the operation or subscriber that ran longest */
+  /** A tick of the event loop took longer than its budget. @param code that ran longest (tick-marks.ts) */
   eventLoopBlocked(code: string, seconds: number): void;
   deliveryAttempted(result: AttemptResult, seconds: number): void;
   questionAsked(outcome: QuestionOutcome, seconds: number): void;

@@ -166,7 +166,7 @@ export interface ReadProgress {
 /**
  * Documents folded from events, with declared indexes and a checkpoint. All three belong to a generation of a
  * projection (`v1`, or `v1.2` for a rebuild), so that a new generation is built beside the active one. Every document
- * belongs to one tenant, and every read names the tenant.
+ * belongs to one tenant, and every read names the tenant, except {@link ReadStore.list}.
  */
 export interface ReadStore extends ReadProgress, ReadLeases {
   /** Creates collections, indexes and state of a generation. Safe to repeat, also concurrently. */

@@ -118,7 +118,7 @@ export class EndpointQueue extends WithDeps<{
     for (const id of this.#underWay.keys()) this.#underWay.set(id, undefined);
   }
 
-  /** Number of deliveries that wait or are under way, and the first due time (ms), for metrics. */
+  /** Number of deliveries of the last page that wait, and of deliveries under way; their first due time (ms). */
   get summary(): { readonly count: number; readonly dueAt: number } {
     const dueAts = [...this.#waiting.values(), ...this.#underWay.values()].filter((at) => at !== undefined);
     return { count: dueAts.length, dueAt: Math.min(Number.POSITIVE_INFINITY, ...dueAts) };

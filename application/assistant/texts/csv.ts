@@ -5,8 +5,9 @@ import { truncate } from '../../../domain/core/text.ts';
 const MAX_COLUMN = 80;
 
 /**
- * Turns each row of CSV into a line of `column: value` pairs, so that each row can be read on its own. A text without a
- * table is returned unchanged. When a quote is never closed, quotes are read as plain characters.
+ * Turns each row of CSV after the first (column names) into a line of `column: value` pairs, so that each row can be
+ * read on its own. A text without a table is returned unchanged. When a quote is never closed, quotes are read as plain
+ * characters.
  * @param maxCharacters approximate limit of the result
  */
 export const csvText = (text: string, maxCharacters: number = Number.POSITIVE_INFINITY): string =>

@@ -38,7 +38,7 @@ export class Verifier {
 
   /**
    * @param heads with checked signatures, of one tenant, in order of position
-   * @param strict treats events after the last head as a fault
+   * @param strict treats events after the last head, if there is one, as a fault
    */
   constructor(heads: readonly GivenHead[], { strict = false }: { readonly strict?: boolean } = {}) {
     this.#heads = heads;
@@ -144,7 +144,7 @@ export class Verifier {
     );
   }
 
-  /** Before the first event after a head's position, checks the head against the streams read so far. */
+  /** Checks a head against the streams read so far, before the first event after its position or at the end. */
   #passHeads(event: EventPlace | undefined): void {
     for (let given = this.#heads[this.#nextHead]; given !== undefined; given = this.#heads[this.#nextHead]) {
       if (event !== undefined && event.position <= given.head.position) return;

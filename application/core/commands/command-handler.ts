@@ -51,8 +51,9 @@ export class CommandHandler extends WithDeps<
   }
 
   /**
-   * Executes commands on many streams of one type: loads the states together, decides each, appends all in one group
-   * commit. A command that loses a race, or appends nothing on a state that was not just read, is executed again alone.
+   * Executes commands on many streams of one type: loads the states together, decides each, appends all, usually in one
+   * group commit. A command that loses a race, or appends nothing on a state that was not just read, is executed again
+   * alone.
    * @throws {StoreUnavailable} when the states cannot be read, and errors of `prepare`; nothing is written then
    */
   async executeAll<S, E extends AnyEvent, Facts = undefined>(

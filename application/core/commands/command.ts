@@ -8,7 +8,7 @@ export interface CommandContext {
   readonly cause: Cause;
   /**
    * Set when an earlier try of the same cause may have appended. Before the command is decided, the stream is searched
-   * back to this bound for events with the same causation id.
+   * back to this bound for events with the same causation id and actor.
    */
   readonly priorAttempt?: PriorAttempt | undefined;
 }
@@ -18,8 +18,8 @@ export type Decide<S, E, Facts> = (state: S, context: DecisionContext, facts: Fa
 /** A decision, perhaps with facts from outside the stream. */
 export interface PreparedDecision<S, E, Facts> {
   /**
-   * Loads facts from outside the state. Called when all earlier commands in the stream's queue of this process have
-   * been appended; called again whenever the command is decided again.
+   * Loads facts from outside the state. Called after the events of all earlier commands in the stream's queue of this
+   * process were appended; called again whenever the command is decided again.
    */
   readonly prepare?: (current: StreamState<S>) => Promise<Facts>;
   readonly decide: Decide<S, E, Facts>;
@@ -41,7 +41,7 @@ export interface Command<S, E, Facts = undefined> extends CommandContext, Prepar
 export type PriorAttempt = { readonly after: Position } | { readonly since: number };
 
 export interface Outcome<S, E extends { type: string; data: unknown }> {
-  /** The appended events; empty when the decision was to write nothing. Personal fields are sealed. */
+  /** Events that this or an earlier try appended; empty for a decision to write nothing. Personal fields are sealed. */
   readonly events: readonly RecordedEvent<E>[];
   readonly state: S;
   /** Position of the stream's last event; undefined for a stream without events. */

@@ -56,7 +56,8 @@ export class GroupCommit extends WithDeps<{
   }
 
   /**
-   * Starts decisions, a limited number in each tick. The appends of all decisions still share one group commit.
+   * Starts decisions, a limited number in each tick. Their appends share one group commit, unless an overlapping call
+   * ends first.
    * @returns a promise that resolves when all decisions have started
    */
   async decideAll(decisions: readonly (() => void)[]): Promise<void> {

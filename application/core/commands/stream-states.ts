@@ -23,7 +23,7 @@ export interface StreamState<State = unknown> extends ChainLink {
 }
 
 const PAGE = 1000;
-/** Fewest events between two snapshots of a stream: an uncached load reads about that many events after a snapshot. */
+/** Fewest events between two snapshots of a stream. An uncached load of a small state folds about as many at most. */
 const SNAPSHOT_EVERY = 100;
 /** A new snapshot needs one event per this many characters of the last snapshot: large states are rarely written. */
 const SNAPSHOT_CHARS = 512;
@@ -44,7 +44,7 @@ export const emptyOf = (type: AnyStreamType): StreamState => ({
   position: undefined,
 });
 
-/** Folded states by stream, loaded from a snapshot and the events after it, and cached until another process writes. */
+/** Folded states by stream, loaded from a snapshot and the events after it, and cached until evicted or outdated. */
 export class StreamStates {
   readonly #events: EventStore;
   readonly #codec: EventCodec;
@@ -116,8 +116,8 @@ export class StreamStates {
 
   /**
    * Like {@link load}, for many streams of one type; reads `SLICE` streams per tick.
-   * @param uncached keeps the states of streams with fewer than `SHORT` events out of the cache. Longer ones are cached:
-   * reading them again costs several reads.
+   * @param uncached keeps the states of streams with fewer than `SHORT` events out of the cache. States of longer
+   * streams are cached, since reading them again costs several reads.
    */
   async loadMany<S, E>(
     tenantId: string,

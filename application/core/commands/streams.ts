@@ -97,7 +97,7 @@ export class Stream<S, E extends StreamEvent> {
   }
 }
 
-/** Gives use cases their streams: the only way to load state and to write. */
+/** Gives use cases their streams, by which they load states and append events. */
 export class Streams {
   readonly #machinery: { readonly commands: CommandHandler; readonly states: StreamStates };
 
@@ -120,7 +120,8 @@ export class Streams {
   }
 
   /**
-   * Executes commands on many streams of one type in one group commit. @returns outcomes in the order of the commands
+   * Executes commands on many streams of one type, usually in one group commit.
+   * @returns outcomes in the order of the commands
    * @throws {StoreUnavailable} when the states cannot be read, and errors of `prepare`; nothing is written then
    */
   executeAll<S, E extends StreamEvent, Facts = undefined>(

@@ -28,7 +28,7 @@ export interface Quantum {
   readonly isOver: boolean;
   /** Waits for the tenant's next quantum if this one is over. For loops in a handler. */
   next(): Promise<void>;
-  /** Waits until a tick has time for the tenant's work; returns undefined when the present tick has time. */
+  /** Waits until a tick has time for the tenant's work; undefined if this tick has time and no other work waits. */
   begin(): Promise<void> | undefined;
   end(): void;
 }
@@ -43,8 +43,7 @@ export interface SchedulerOptions {
 
 /**
  * Schedules the background work of tenants: deficit round robin over time spent, weighted by plan (decisions 37 and
- * 68). A slot becomes free after at most one quantum, and among tenants with equal weights goes first to a tenant
- * without open quanta.
+ * 68). A slot becomes free after at most one quantum.
  */
 export class BackgroundScheduler {
   readonly #longestRead: () => number;
@@ -141,7 +140,7 @@ export class BackgroundScheduler {
     }
   }
 
-  /** Whether the next quantum must wait until read models have folded the events of earlier quanta. */
+  /** Whether the next quantum must wait, at most `HELD_BACK_MS`, so that read models fold events of earlier quanta. */
   #holdsBack(): boolean {
     if (this.#heldBack !== undefined) return true;
     const left = this.#grantedAt + HELD_BACK_MS - monotonic();

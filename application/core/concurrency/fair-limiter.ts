@@ -11,8 +11,8 @@ type Grant = () => void;
 type Queues = Map<string, Grant[]>;
 
 /**
- * Limits concurrent calls in total and per tenant. Waiting calls are served round-robin over tenants, and within a
- * tenant over its queues.
+ * Limits concurrent calls in total (reserved slots may exceed the total) and per tenant. Waiting calls are served
+ * round-robin over tenants, and within a tenant over its queues.
  */
 export class FairLimiter {
   readonly #limits: SlotLimits;

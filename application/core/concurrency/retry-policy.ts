@@ -38,7 +38,7 @@ export const retryConfig = (
       : timer(backoffMs(backoff, failures)),
 });
 
-/** Nothing succeeded within the limit of a {@link RetryPolicy}. */
+/** No call succeeded within the limit of a {@link RetryPolicy}. */
 export class OutOfReach extends Error {
   override readonly name = 'OutOfReach';
 }
@@ -48,7 +48,7 @@ export class Interrupted extends Error {
   override readonly name = 'Interrupted';
 }
 
-/** Whether a store is unavailable or a stream too busy. */
+/** Whether a store did not answer, or a `DomainError` says `unavailable`, such as for a stream that is too busy. */
 export const isUnavailable = (error: unknown): boolean =>
   error instanceof StoreUnavailable || (error instanceof DomainError && error.code === 'unavailable');
 
@@ -60,7 +60,7 @@ export const isTransient = (error: unknown): boolean =>
 
 const LONGEST_PAUSE_MS = 2000;
 
-/** Retries transient errors until nothing has succeeded for `limitMs`. */
+/** Retries transient errors until no call has succeeded for `limitMs`. */
 export class RetryPolicy {
   readonly #clock: Clock;
   readonly #signal: AbortSignal;

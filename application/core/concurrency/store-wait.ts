@@ -12,7 +12,7 @@ const WAIT_MS = 60_000;
 
 /**
  * Waits up to a minute for stores that are unavailable or too slow, and logs the wait once.
- * @throws the store's last error after that minute
+ * @throws the store's last error after that minute; any other error at once
  */
 export const waitForStores = (logger: Logger): StoreWait => {
   const options = { clock: { now: monotonic }, limitMs: WAIT_MS, pauseMs: 200 };

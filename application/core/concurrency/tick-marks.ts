@@ -13,7 +13,7 @@ let since = monotonic();
 let longest = UNMARKED;
 let longestMs = 0;
 
-/** @param code from a closed set, since it labels a metric: an operation or a subscriber */
+/** @param code from a closed set, since it labels a metric: an operation, a subscriber or a kind of loop */
 export const mark = (code: string): void => {
   const now = monotonic();
   if (now - since > longestMs) {

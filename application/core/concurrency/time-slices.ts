@@ -29,7 +29,7 @@ export class TimeSlices {
   /** When the first work of this tick began; undefined before that. */
   #began: number | undefined;
 
-  /** For a loop of a tenant, which begins its first slice by `next` or `begin`. @param code for {@link mark} */
+  /** The slices of a loop or request of a tenant. @param code for {@link mark} */
   of(tenantId: string, code: string): Slice {
     return new Slice(
       code,
@@ -135,7 +135,7 @@ export class Slice {
     return monotonic() - this.#began > SLICE_MS;
   }
 
-  /** Begins the first slice. If the present tick has time, returns undefined and does not wait. For short works. */
+  /** Begins the first slice. Returns undefined, without a wait, if this tick has time and no other work waits. */
   begin(): Promise<void> | undefined {
     if (!this.#isFree()) return this.next();
     mark(this.#code);

@@ -22,9 +22,9 @@ export interface ImpersonationLog {
 export interface Cause {
   readonly actor: Actor;
   readonly impersonatedBy?: string | undefined;
-  /** The id of the request that began everything; events that it leads to keep this id. */
+  /** The id of the request (or background work) that started a chain of events; all events of the chain have it. */
   readonly correlationId: string;
-  /** The id of the direct cause: an event, a request, or the use of an idempotency key. */
+  /** The id of the direct cause, such as an event, a request, or the use of an idempotency key. */
   readonly causationId: string;
   /** The span that leads to the event, as a W3C Trace Context header; undefined without tracing (decision 60). */
   readonly traceparent?: string | undefined;
@@ -165,7 +165,7 @@ export class EventCodec {
       traceparent: cause.traceparent,
       hash: digest,
     };
-    // Large events are not cached, which bounds the cache to a few MB.
+    // Large events are not cached: the cache holds at most `2 * RECENT` events of `RECENT_CHARACTERS`.
     if (isAwaited && data.length <= RECENT_CHARACTERS) this.#recent.set(event.id, recorded);
     return { stored: { id: event.id, type: event.type, data, metadata }, recorded };
   }

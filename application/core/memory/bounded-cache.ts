@@ -18,8 +18,8 @@ interface Entry {
 
 /**
  * Bounds one cache, or several caches together, by count and approximate bytes. Evicts the oldest entry, or moves it to
- * the end if it was read since its last check (second chance). So entries that are never read do not evict entries in
- * use. The entries form a linked list, since an open Map iterator retains the outgrown tables of its Map.
+ * the end if it was read or set again since its last check (second chance). So entries that are never used do not evict
+ * entries in use. The entries form a linked list, since an open Map iterator retains the outgrown tables of its Map.
  */
 export class CacheBudget {
   readonly #maxCount: number;

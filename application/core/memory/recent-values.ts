@@ -1,8 +1,8 @@
 /** Caches recent values in a young and an old map, each of at most `size` entries. A full young map becomes the old. */
 export class RecentValues<V> {
   readonly #size: number;
-  // One Map with a delete per insert rehashes often, and its discarded tables retain each other until a full
-  // collection.
+  // Two Maps, since one Map with a delete per insert would rehash often, and its discarded tables retain each other
+  // until a full collection.
   #young = new Map<string, V>();
   #old = new Map<string, V>();
 

@@ -21,7 +21,7 @@ interface BatchDocument {
   /** The document as stored. */
   stored: CachedDocument | undefined;
   isChanged: boolean;
-  /** Whether to cache the document: it was cached before, or several recent events changed it. */
+  /** Whether to cache the document: it was cached before, or several recent events touch it. */
   isKept: boolean;
 }
 
@@ -91,8 +91,8 @@ export class FoldBatch extends WithDeps<{
   }
 
   /**
-   * Caches documents that were cached before or that several recent events changed. Does not cache other documents,
-   * since most messages and entries change only once.
+   * Caches documents that were cached before or that several recent events touch. Does not cache other documents, since
+   * most messages and entries change only once.
    */
   keep(): void {
     for (const { isKept, key, value, position } of this.#seen.values()) {

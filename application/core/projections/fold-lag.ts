@@ -38,7 +38,7 @@ export class FoldLag {
     if (this.#seen.length > MAX_SAMPLES) this.#seen.splice(1, 1);
   }
 
-  /** Records progress after each batch. @param generation name and tag */
+  /** Records a new checkpoint. @param generation name and tag */
   progress(generation: string, checkpoint: Position | undefined): void {
     const end = this.#seen.at(-1)?.end;
     const isAtEnd = end === undefined || (checkpoint !== undefined && checkpoint >= end);

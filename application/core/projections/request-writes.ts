@@ -7,8 +7,8 @@ const VERSION_AT = 14;
 
 /**
  * Whether a request may have been answered with this event: its causation id is the request's id or derived from an
- * idempotency key. Also true for background work whose causation id was made by a keyed request, such as the id of a
- * bulk session; waiting for that work does no harm.
+ * idempotency key. Also true for some background work, whose causation id equals its correlation id or was made by a
+ * keyed request; waiting for that work does no harm.
  */
 export const isOfRequest = ({ metadata }: Pick<StoredEvent, 'metadata'>): boolean => {
   const [, causation = '', correlation = ''] = CAUSES.exec(metadata) ?? [];

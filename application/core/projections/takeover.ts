@@ -55,7 +55,10 @@ export class Takeover extends WithDeps<TakeoverDeps & { readonly projection: Pro
   /** By tag of a replaced generation: when (ms) it was first seen without a process that folds it. */
   readonly #unusedSince = new Map<string, number>();
 
-  /** Tags of generations that this build can fold: those of its own version. */
+  /**
+   * Tags of generations that this build folds: those of its own version. Begins a new generation if there is none, or
+   * if the active one is of an older version or stored in an older form.
+   */
   async wanted(): Promise<string[]> {
     const { store } = this.deps;
     const { name, version } = this.deps.projection;

@@ -1,7 +1,7 @@
 import type { Attributes, Span, SpanKind, Tracer } from '../../ports/tracing.ts';
 
 /**
- * Traces (decision 60). Without an exporter tracing is off: no span is made, and events carry no `traceparent`.
+ * Traces (decision 60). Without an exporter tracing is off: no span is made, and requests give events no `traceparent`.
  */
 
 let tracer: Tracer | undefined;

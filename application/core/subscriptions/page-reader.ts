@@ -95,7 +95,10 @@ export class PageReader {
     this.#moved.next();
   }
 
-  /** Events after the follower's place; empty at the end of the log. Undefined when the follower was aborted. */
+  /**
+   * Selected events after the follower's place, perhaps none. The log was read up to `position`, which is the place
+   * itself at the end of the log. Undefined when the follower was aborted.
+   */
   async read(follower: Follower): Promise<Excerpt | undefined> {
     const { place, selection, limit, signal } = follower;
     while (!signal.aborted) {

@@ -27,7 +27,7 @@ export interface Subscriber {
   readonly handle: (event: LoggedEvent, quantum?: Quantum) => Promise<void>;
   /**
    * Handles several events of one tenant, in log order, in one call instead of {@link handle} for each. After a failure
-   * `begin` is called, and the events are handled one by one; if a store was unavailable, together again.
+   * `begin` is called, and the events are handled one by one; after `isUnavailable` errors, together again.
    */
   readonly handleAll?: (events: readonly LoggedEvent[], quantum?: Quantum) => Promise<void>;
   /**
@@ -100,7 +100,7 @@ export const runSubscriber = (
           save().catch((error: unknown) => {
             if (error instanceof Fenced) return;
             logger.warn({ err: error, subscriber: name }, 'a checkpoint could not be saved; retrying');
-            // Tries again, since no further event may come that would trigger a save.
+            // Tries again, since perhaps no further event comes that would trigger a save.
             changes.next({ matched: false });
           }),
         ),
