@@ -101,8 +101,8 @@ export class BulkSessions extends WithDeps<{
   }
 
   /**
-   * Commits up to 999 rows before it resolves. The returned session may still be committing with 1,000 or more rows,
-   * after a wait of 120 s for another process or a retry, and at shutdown.
+   * Commits up to 999 rows before it resolves. The returned session may still be committing in three cases: with 1,000
+   * or more rows, after a wait of 120 s for another process or a retry, and at shutdown.
    * @throws `not_found`, `invalid_transition`
    */
   async commit(tenantId: string, id: string, context: RequestContext): Promise<CurrentSession> {

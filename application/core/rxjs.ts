@@ -1,6 +1,6 @@
 /**
- * The parts of rxjs that the product uses, each from its own file, since the package's index would load all 223 files
- * of rxjs in each thread that follows the log (decision 44).
+ * The parts of rxjs that the product uses, each from its own file. The package's index would load all files of rxjs in
+ * each thread that follows the log (decision 44).
  */
 export { BehaviorSubject } from 'rxjs/internal/BehaviorSubject';
 export { firstValueFrom } from 'rxjs/internal/firstValueFrom';

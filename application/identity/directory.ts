@@ -10,7 +10,8 @@ import { ERASED, type KeyRing } from '../core/privacy/key-ring.ts';
 import { WithDeps } from '../core/with-deps.ts';
 
 /**
- * Looks up users and tenants in their folded streams, not in a read model, so that changes take effect at once.
+ * Looks up users and tenants in their folded streams, not in a read model: a change takes effect at once, and on other
+ * nodes when the live feed delivers it.
  * While a stream is cached, only the methods `fresh…` and `extensionWhere` may read it from the store.
  */
 export class Directory extends WithDeps<{ readonly streams: Streams; readonly keys: KeyRing }> {

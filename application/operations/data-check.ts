@@ -65,7 +65,7 @@ const noteErasuresAfter = async (
   }
 };
 
-/** Checks that each kept hash belongs to its event. Does not read events that `log` has found last in their streams. */
+/** Checks that each kept hash belongs to its event. Reads the event only if `log` ends its stream with another. */
 const checkKeptHashes = async (
   heads: HeadStore,
   events: EventStore,

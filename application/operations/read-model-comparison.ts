@@ -178,7 +178,7 @@ class Comparison extends WithDeps<
     }
   }
 
-  /** Compares again at one position until each document agrees or certainly differs, or the time is up (`WAIT_MS`). */
+  /** Compares again at one position until each document agrees or certainly differs, at most for `WAIT_MS`. */
   async #settle(keys: readonly DocKey[]): Promise<void> {
     const { live } = this.deps;
     let left = keys;

@@ -30,8 +30,8 @@ export interface OutboundRequest {
   /** Limit of the answer's body; further bytes are not read. */
   readonly maxResponseBytes: number;
   /**
-   * Allows reuse of a connection that an earlier call with the same `reuse` text to the same origin left open a few
-   * seconds ago, if the connection's address passes the check. If the server has closed that connection without an
+   * Calls with the same text share connections: a call may use one to the same origin that an earlier call left open a
+   * few seconds ago, if the connection's address passes the check. If the server has closed that connection without an
    * answer, the call is sent again on a new connection.
    */
   readonly reuse?: string | undefined;

@@ -23,7 +23,7 @@ export interface StreamState<State = unknown> extends ChainLink {
 }
 
 const PAGE = 1000;
-/** Fewest events between two snapshots of a stream. An uncached load of a small state folds about as many at most. */
+/** Fewest events between two snapshots of a stream. So an uncached load usually folds at most about this many. */
 const SNAPSHOT_EVERY = 100;
 /** A new snapshot needs one event per this many characters of the last snapshot: large states are rarely written. */
 const SNAPSHOT_CHARS = 512;

@@ -13,7 +13,7 @@ interface Remote {
   readAt: number;
 }
 
-/** Stands for all tenants in reads across tenants, which sign-in and platform admins make. */
+/** Stands for all tenants in reads across tenants, such as those of sign-in, public links and platform admins. */
 const ALL_TENANTS = '*';
 const WAIT_MS = 5000;
 const POLL_MS = 15;
