@@ -160,7 +160,7 @@ export interface DocumentSelection {
   readonly filter?: Filter | undefined;
   /** ms; the value of `now()` in the filter. */
   readonly now: number;
-  /** SQLite only: a search gives up after this time (ms) instead of 10 s. MongoDB gives up after 8 s. */
+  /** A search gives up after this time (ms). Default: 10 s with SQLite; 8 s, the most, with MongoDB. */
   readonly withinMs?: number | undefined;
 }
 

@@ -99,11 +99,12 @@ export const openFolderBlobStore = async ({
           await rm(path, { force: true });
           return;
         }
-        // Renames the file before its age is read, since a newer file could otherwise replace it in between.
+        const isNew = async (file: string): Promise<boolean> => (await stat(file)).mtimeMs >= before;
+        if ((await orMissing(isNew(path))) !== false) return;
+        // The file is renamed and looked at again, since a newer file may have replaced it in between.
         const part = newPart();
         if ((await orMissing(rename(path, part).then(() => true))) === undefined) return;
-        const isNewer = (await stat(part)).mtimeMs >= before;
-        if (isNewer) await link(part, path).catch(ignoreExisting);
+        if (await isNew(part)) await link(part, path).catch(ignoreExisting);
         await rm(part, { force: true });
       }),
 

@@ -13,7 +13,7 @@ import type { Logger } from '../../../application/ports/logger.ts';
 import { MaintenanceThread } from '../../maintenance/maintenance-thread.ts';
 import { Checkpoints } from '../../sqlite/checkpoints.ts';
 import { retrying } from '../../sqlite/connection.ts';
-import { unavailable } from '../../sqlite/errors.ts';
+import { resultCode, unavailable } from '../../sqlite/errors.ts';
 import { requireFreeSpace } from '../../sqlite/free-space.ts';
 import { checkAppend } from '../checks.ts';
 import { formatPosition, isPosition, offsetOf, parseOffset } from '../positions.ts';
@@ -117,7 +117,8 @@ function open(path: string, maxPages: number | undefined): DatabaseSync {
   try {
     return openDatabase(path, { maxPages });
   } catch (error) {
-    throw unavailable(`event log ${path} cannot be opened`, error);
+    // Another schema or an incomplete import stays, so that a start must not wait for the store.
+    throw resultCode(error) === undefined ? error : unavailable(`event log ${path} cannot be opened`, error);
   }
 }
 

@@ -13,6 +13,7 @@ import { documentIn } from './native-documents.ts';
 
 /** Time limit (ms) on the server: less than that of the whole call, so that the server does not search in vain. */
 const SERVER_MS = 8_000;
+const serverMs = ({ withinMs = SERVER_MS }: Selection): number => Math.min(withinMs, SERVER_MS);
 
 export async function searchPage(collection: OpenCollection, query: SearchQuery): Promise<FindResult> {
   const { page, next } = await pageOf(collection, query, { value: 1 });
@@ -39,7 +40,7 @@ export function countRows(collection: OpenCollection, selection: Selection): Pro
     [`k_${plan.name}`]: { $gt: low, $lt: high },
     ...filtered(selection),
   };
-  return inTime(() => collection.rows.countDocuments(query, { maxTimeMS: SERVER_MS }));
+  return inTime(() => collection.rows.countDocuments(query, { maxTimeMS: serverMs(selection) }));
 }
 
 async function pageOf(
@@ -67,7 +68,7 @@ async function pageOf(
   const { page, hasMore } = await inTime(() =>
     pageRows(
       rows
-        .find(where, { projection: { ...columns, doc_id: 1, [path]: 1 }, maxTimeMS: SERVER_MS })
+        .find(where, { projection: { ...columns, doc_id: 1, [path]: 1 }, maxTimeMS: serverMs(query) })
         .sort(order),
       query.limit,
       columns.value === undefined ? Number.POSITIVE_INFINITY : undefined,
