@@ -38,6 +38,10 @@ const ENVIRONMENT: Readonly<Record<string, string>> = {
   ...(process.env.TEST_LOG_LEVEL === undefined ? {} : { LOG_LEVEL: process.env.TEST_LOG_LEVEL }),
 };
 
+/** The variables that differ from those of every server. */
+export const unusual = (env: Readonly<Record<string, string>>): [string, string][] =>
+  Object.entries(env).filter(([name, value]) => ENVIRONMENT[name] !== value);
+
 /** Environment of every child process. */
 export const OF_CHILDREN: Readonly<Record<string, string | undefined>> = {
   PATH: process.env.PATH,

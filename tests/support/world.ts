@@ -11,6 +11,7 @@ import {
   type ServerOptions,
   startServer,
   startSharedServer,
+  unusual,
 } from './server.ts';
 import { conversation, liveMessage, tenant as shape, user } from './shapes.ts';
 import { type Person, platformToken, tenantToken } from './tokens.ts';
@@ -62,10 +63,10 @@ const shared = new Map<string, { world: World; hasEnded: boolean }>();
 
 /**
  * A server shared by the test files of a process, one per environment; each file creates its own tenants. It cannot be
- * stopped or restarted. If a failed test has ended it, the next file gets a new one.
+ * stopped or restarted: {@link startLater} stands in for a restart. If a failed test has ended it, the next file gets a new one.
  */
 export const sharedWorld = async (env: Readonly<Record<string, string>> = {}): Promise<World> => {
-  const key = JSON.stringify(Object.entries(env).sort());
+  const key = JSON.stringify(unusual(env).sort());
   const present = shared.get(key);
   if (present !== undefined && !present.hasEnded) return present.world;
   const server = await startSharedServer(env);
@@ -76,6 +77,21 @@ export const sharedWorld = async (env: Readonly<Record<string, string>> = {}): P
   shared.set(key, made);
   return made.world;
 };
+
+/** Limits the requests of each caller, and the logins from each address. */
+export const LIMITED = { RATE_LIMIT_PER_MINUTE: '60', LOGIN_LIMIT_PER_MINUTE: '3' } as const;
+
+/**
+ * Limits logins to three a minute for each address, which `x-forwarded-for` names: a test uses addresses of its own.
+ */
+export const LIMITED_LOGINS = { LOGIN_LIMIT_PER_MINUTE: '3', TRUST_PROXY: 'loopback' } as const;
+
+/**
+ * A further server on the data of `world` for the calling file. Like a restarted one, it knows only what is stored, so a
+ * test of what outlives a process needs no server of its own to restart.
+ */
+export const startLater = (world: World, env: ServerOptions['env'] = {}): Promise<Server> =>
+  startServer({ dataDir: world.server.dataDir, env });
 
 export interface Pair {
   readonly world: World;

@@ -10,7 +10,7 @@ import {
   type TestPartner,
 } from '../../support/partners.ts';
 import { errorWithDetails, validationFailed } from '../../support/shapes.ts';
-import { endWorld, startWorld, type World } from '../../support/world.ts';
+import { endWorld, sharedWorld, startLater, type World } from '../../support/world.ts';
 
 const MINE = { item_name_template: '{{ meter }}: {{quantity}}', item_description: 'for {{customer}}' };
 
@@ -21,7 +21,7 @@ describe('The billing profile', () => {
   let south: TestPartner;
 
   before(async () => {
-    world = await startWorld();
+    world = await sharedWorld();
   });
   beforeEach(async () => {
     [north, south] = [await newPartner(world), await newPartner(world)];
@@ -42,9 +42,8 @@ describe('The billing profile', () => {
   it('is replaced, and read at once', async () => {
     expect((await put(north, MINE)).as(profile)).to.deep.equal(MINE);
     expect(await read(north)).to.deep.equal(MINE);
-    await world.server.stop();
-    await world.restart();
-    expect(await read(north)).to.deep.equal(MINE);
+    const later = north.api.at(await startLater(world));
+    expect((await later.get(PROFILE)).as(profile)).to.deep.equal(MINE);
   });
 
   it('is not changed by equal values', async () => {

@@ -1,10 +1,11 @@
 import { expect } from 'chai';
+import type { Answer } from '../../support/client.ts';
 import { findIn, findInText } from '../../support/files.ts';
 import { type IdentityProvider, startProvider, stopProviders } from '../../support/identity-provider.ts';
-import { randomName, startServer } from '../../support/server.ts';
+import { randomName, type Server, startServer } from '../../support/server.ts';
 import { tenant as shape, validationFailed } from '../../support/shapes.ts';
-import { endWorld, startWorld, type World } from '../../support/world.ts';
-import { APP, callbackOf, configure, newBrowser, settings, signIn, startOf } from './sso-support.ts';
+import { endWorld, LIMITED_LOGINS, sharedWorld, type World } from '../../support/world.ts';
+import { APP, callbackOf, configure, settings, signIn } from './sso-support.ts';
 
 /** Decisions, section 3: settings by platform admins, and the server's own address. */
 describe('Settings of single sign-on', () => {
@@ -12,7 +13,7 @@ describe('Settings of single sign-on', () => {
   let provider: IdentityProvider;
 
   before(async () => {
-    world = await startWorld();
+    world = await sharedWorld();
     provider = await startProvider({ redirectUri: callbackOf(world) });
   });
   after(async () => {
@@ -26,6 +27,17 @@ describe('Settings of single sign-on', () => {
   const newTenant = async (own: Record<string, unknown> = {}) =>
     (await world.platform.post('/super/tenants', { id: randomName('t'), name: 'X', ...own })).as(shape, 201);
 
+  /** The tenant as the list of all tenants shows it. */
+  const listed = async (id: string) => {
+    for (let path: string | undefined = '/super/tenants?limit=200'; path !== undefined; ) {
+      const page: Answer = await world.platform.get(path);
+      const found = page.as(shape.array()).find((each) => each.id === id);
+      if (found !== undefined) return found;
+      path = /<([^>]+)>; rel="next"/.exec(page.header('link') ?? '')?.[1];
+    }
+    return undefined;
+  };
+
   it('are absent at first, then set, replaced as a whole, and removed', async () => {
     const { id, sso } = await newTenant();
     expect(sso).to.equal(null);
@@ -34,8 +46,7 @@ describe('Settings of single sign-on', () => {
     expect((await world.platform.get(path)).as(shape).sso).to.deep.equal(shown);
     const other = { issuer: 'https://other.example/x/', client_id: 'them', return_origins: [] };
     expect((await configure(world, { id }, { ...other, client_secret: 's' })).sso).to.deep.equal(other);
-    const list = (await world.platform.get('/super/tenants?limit=200')).as(shape.array());
-    expect(list.find((each) => each.id === id)?.sso).to.deep.equal(other);
+    expect((await listed(id))?.sso).to.deep.equal(other);
     // Changes of the tenant's other members leave the settings unchanged.
     expect((await world.platform.patch(path, { name: 'Y' })).as(shape).sso).to.deep.equal(other);
     expect((await configure(world, { id }, null)).sso).to.equal(null);
@@ -137,54 +148,52 @@ describe('Settings of single sign-on', () => {
     await production.stop();
   });
 
-  /** Begins a sign-in at a new server with `env`. @returns the redirect address that it gives, and its cookie */
-  const begun = async (env: Record<string, string>, headers: Record<string, string> = {}) => {
-    const server = await startServer({ env });
+  /** Begins a sign-in at a server. @returns the redirect address that it gives, and its cookie */
+  const begun = async (server: Server, headers: Record<string, string>) => {
     const id = randomName('t');
     const platform = world.platform.at(server);
     await platform.post('/super/tenants', { id, name: 'X', sso: settings(provider) });
     const start = await world.anybody
       .at(server)
       .get(`/auth/sso/${id}/start`, { headers, redirect: 'manual' });
-    const answer = {
-      status: start.status,
+    return {
       redirectUri: new URL(start.header('location') ?? '').searchParams.get('redirect_uri'),
       cookie: start.headers.getSetCookie()[0] ?? '',
-      base: server.base,
     };
-    await server.stop();
-    return answer;
   };
 
   it('use PUBLIC_URL, with a cookie for https only', async () => {
-    const found = await begun({ PUBLIC_URL: 'https://platform.example/' }, { host: 'elsewhere.example' });
+    const server = await startServer({ env: { PUBLIC_URL: 'https://platform.example/' } });
+    const found = await begun(server, { host: 'elsewhere.example' });
     expect(found.redirectUri).to.equal('https://platform.example/auth/sso/callback');
     expect(found.cookie).to.match(/^__Secure-sso_[0-9a-f]{24}=.+; Secure; SameSite=Lax$/);
+    await server.stop();
   });
 
   it('use Host, or a trusted proxy’s headers', async () => {
-    const forwarded = { 'x-forwarded-proto': 'https', 'x-forwarded-host': 'platform.example' };
-    const direct = await begun({}, forwarded);
-    expect(direct.redirectUri).to.equal(`${direct.base}/auth/sso/callback`);
+    const forwarded = {
+      'x-forwarded-for': '198.51.100.30',
+      'x-forwarded-proto': 'https',
+      'x-forwarded-host': 'platform.example',
+    };
+    const direct = await begun(world.server, forwarded);
+    expect(direct.redirectUri).to.equal(callbackOf(world));
     expect(direct.cookie).not.to.contain('Secure');
-    const behind = await begun({ TRUST_PROXY: 'loopback' }, forwarded);
+    const behind = await begun((await sharedWorld(LIMITED_LOGINS)).server, forwarded);
     expect(behind.redirectUri).to.equal('https://platform.example/auth/sso/callback');
     expect(behind.cookie).to.contain('; Secure');
   });
 
   it('have the rate limits of logins, at the start and at the callback', async () => {
-    const tenant = await world.tenant();
-    await configure(world, tenant, settings(provider));
-    await world.server.stop();
-    await world.restart({ LOGIN_LIMIT_PER_MINUTE: '3' });
-    const browser = newBrowser(world);
-    const statuses = [
-      (await browser.visit(startOf(world, tenant))).status,
-      (await browser.visit(`${callbackOf(world)}?state=x`)).status,
-      (await browser.visit(startOf(world, tenant))).status,
-      (await browser.visit(startOf(world, tenant))).status,
-      (await browser.visit(`${callbackOf(world)}?state=x`)).status,
-    ];
+    const limited = await sharedWorld(LIMITED_LOGINS);
+    const tenant = await limited.tenant();
+    await configure(limited, tenant, settings(provider));
+    const [start, callback] = [`/auth/sso/${tenant.id}/start`, '/auth/sso/callback?state=x'];
+    const headers = { 'x-forwarded-for': '198.51.100.31' };
+    const statuses: number[] = [];
+    for (const path of [start, callback, start, start, callback]) {
+      statuses.push((await limited.anybody.get(path, { headers, redirect: 'manual' })).status);
+    }
     expect(statuses).to.deep.equal([302, 401, 302, 429, 429]);
   });
 });

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { startProvider } from '../../support/identity-provider.ts';
 import { eventually } from '../../support/server.ts';
 import { login, users } from '../../support/shapes.ts';
-import { startWorld, USERS } from '../../support/world.ts';
+import { sharedWorld, USERS } from '../../support/world.ts';
 import {
   APP,
   callbackOf,
@@ -18,7 +18,7 @@ import {
 
 /** Decisions, section 3, single sign-on: the complete flow with a real provider. */
 describe('Single sign-on', () => {
-  const scene = withProvider(startWorld);
+  const scene = withProvider(() => sharedWorld({ LOG_LEVEL: 'trace' }));
 
   const ada = { sub: 'ada-1', email: 'Ada@corp.example', email_verified: true, name: 'Ada Lovelace' };
 
@@ -180,11 +180,10 @@ describe('Single sign-on', () => {
 
   it('logs no secret at any level', async () => {
     const { world, provider, tenant } = scene();
-    await world.server.stop();
-    await world.restart({ LOG_LEVEL: 'trace' });
+    const before = world.server.output().length;
     const browser = newBrowser(world);
     const secrets = [settings(provider).client_secret];
-    // The restarted server has another port, so the provider needs the new callback.
+    // A provider of this test only, since it is stopped.
     const fresh = await startProvider({ redirectUri: callbackOf(world) });
     await configure(world, tenant, settings(fresh));
     const callback = await sentBack(world, fresh, tenant, ada, browser);
@@ -203,7 +202,7 @@ describe('Single sign-on', () => {
     await fresh.stop();
     expect((await lost.visit(unanswered)).status).to.equal(503);
     const output = await eventually('the last lines of the log', () => {
-      const written = world.server.output();
+      const written = world.server.output().slice(before);
       return written.includes('a single sign-on failed') && written;
     });
     expect(output).to.contain('/auth/sso/callback');

@@ -6,10 +6,10 @@ import { listen } from '../../support/socket.ts';
 import { now, tenantToken } from '../../support/tokens.ts';
 import {
   endWorld,
+  LIMITED,
   type Member,
   say,
   sharedWorld,
-  startWorld,
   type TestTenant,
   talk,
   USERS,
@@ -174,11 +174,10 @@ describe('An impersonation', () => {
 });
 
 describe('Refused requests', () => {
-  let world: World;
   after(endWorld);
 
   it('count for the rate limit of their caller', async () => {
-    world = await startWorld({ env: { RATE_LIMIT_PER_MINUTE: '60' } });
+    const world = await sharedWorld(LIMITED);
     const tenant = await world.tenant();
     const ben = await tenant.person('Ben');
     const statuses = async (count: number, ask: () => Promise<{ status: number }>): Promise<number[]> => {
