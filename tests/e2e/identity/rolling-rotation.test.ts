@@ -1,3 +1,5 @@
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { expect } from 'chai';
 import { admin } from '../../support/admin-cli.ts';
 import { KEYS, newDataFolder, type Server, startServer } from '../../support/server.ts';
@@ -20,19 +22,19 @@ describe('A rotation in two steps', () => {
 
   before(async () => {
     folder = await newDataFolder();
-    world = await startWorld({ dataDir: folder });
+    // The servers keep their signing keys in the folder, and begin with those of the tests.
+    await writeFile(join(folder, 'development-secrets.json'), JSON.stringify(KEYS), { mode: 0o600 });
+    world = await startWorld({ dataDir: folder, env: NO_KEYS });
     const tenant = await world.tenant();
     ada = await tenant.person('Ada', 'admin');
     await tenant.admin.api.patch(`${USERS}/${ada.id}`, { password: PASSWORD });
-    await world.server.stop();
-    await world.restart(NO_KEYS);
     other = await startServer({ dataDir: folder, env: NO_KEYS });
   });
   after(endWorld);
 
   const restartFirst = async (): Promise<void> => {
     await world.server.stop();
-    await world.restart(NO_KEYS);
+    await world.restart();
   };
   const restartOther = async (): Promise<void> => {
     await other.stop();
