@@ -46,30 +46,34 @@ describe('A request that names another tenant', () => {
     routes.flatMap(({ route, scoped }) =>
       kinds.filter((kind) => kind === 'tenant' || scoped).map((kind) => ({ route, kind })),
     );
+  /** Two of the values, other ones for the next call: all routes read a request's tenant in one place. */
+  const someOf = <T>(values: readonly T[], nth: number): readonly T[] =>
+    [nth, nth + 3].flatMap((at) => values.slice(at % values.length, (at % values.length) + 1));
   const MISMATCH = [403, 'tenant_mismatch'] as const;
   const coded = ({ status, error }: Answer) => [status, error];
 
   it('in the query is refused, in any spelling, and when the parameter is repeated', async () => {
-    for (const { route, kind } of calls()) {
-      for (const query of [
-        `?tenant_id=${other.id}`,
-        '?tenant_id=',
-        `?tenant_id=${home.id}&tenant_id=${other.id}`,
-        `?tenant_id=${other.id}&tenant_id=${home.id}`,
-        `?tenant%5Fid=${other.id}`,
-        `?%74enant_id=${other.id}`,
-        `?x=1&tenant_id=%20${home.id}`,
-        `?tenant_id=${home.id.toUpperCase()}`,
-      ]) {
+    const spellings = [
+      '?tenant_id=',
+      `?tenant_id=${home.id}&tenant_id=${other.id}`,
+      `?tenant_id=${other.id}&tenant_id=${home.id}`,
+      `?tenant%5Fid=${other.id}`,
+      `?%74enant_id=${other.id}`,
+      `?x=1&tenant_id=%20${home.id}`,
+      `?tenant_id=${home.id.toUpperCase()}`,
+    ];
+    for (const [nth, { route, kind }] of calls().entries()) {
+      for (const query of [`?tenant_id=${other.id}`, ...someOf(spellings, nth)]) {
         expect(coded(await send(kind, route, query)), `${kind} ${route} ${query}`).to.deep.equal(MISMATCH);
       }
     }
   }).timeout(60_000);
 
   it('in the body is refused, for any type of value', async () => {
-    for (const { route, kind } of calls()) {
+    const values = ['', 0, false, [], {}, [home.id, other.id], { $ne: '' }];
+    for (const [nth, { route, kind }] of calls().entries()) {
       if (requestTo(route).body === undefined) continue;
-      for (const tenant_id of [other.id, '', 0, false, [], {}, [home.id, other.id], { $ne: '' }]) {
+      for (const tenant_id of [other.id, ...someOf(values, nth)]) {
         const where = `${kind} ${route} ${JSON.stringify(tenant_id)}`;
         expect(coded(await send(kind, route, '', { tenant_id })), where).to.deep.equal(MISMATCH);
       }

@@ -10,7 +10,8 @@ import { type Member, startWorld, USERS } from '../../support/world.ts';
 
 const ENDS = ['demotes', 'deactivates', 'forgets'] as const;
 type End = (typeof ENDS)[number];
-const TENANTS = 30;
+/** Tenants whose admins race at the least, and at the most while no race was decided after both were let in. */
+const TENANTS = { least: 9, most: 45 };
 
 const end = (by: Member, other: Member, how: End) => {
   switch (how) {
@@ -38,7 +39,7 @@ describe('The last admin of a tenant', () => {
       const { world, other } = here();
       const elsewhere = await clientOf(() => other);
       let alone = 0;
-      for (let nth = 0; nth < TENANTS; nth += 1) {
+      for (let nth = 0; nth < TENANTS.least || (alone === 0 && nth < TENANTS.most); nth += 1) {
         const tenant = await world.tenant();
         const ann = tenant.admin;
         const made = await tenant.person('Ben', 'admin');

@@ -61,7 +61,7 @@ describe('The creation of a tenant', () => {
     const found: string[] = [];
     // Repeats with later kills until enough tenants were stored.
     for (let afterMs = 0; afterMs <= 8 || (found.length <= ENOUGH && afterMs < 100); afterMs += 8) {
-      const ids = Array.from({ length: 12 }, () => randomName('t'));
+      const ids = Array.from({ length: 8 }, () => randomName('t'));
       const creating = ids.map((id) =>
         world.platform.post('/super/tenants', { id, name: 'X', admin }).catch((error: unknown) => {
           // Only the connection may fail.
