@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { expect } from 'chai';
 import { findIn, wrappedKeyOf } from '../../support/files.ts';
 import { eventually } from '../../support/server.ts';
-import { deletedMessage, liveMessage, notifications } from '../../support/shapes.ts';
+import { deletedMessage, liveMessage, type Message, notifications } from '../../support/shapes.ts';
 import { listen } from '../../support/socket.ts';
 import { allMessages } from '../../support/unread-model.ts';
 import {
@@ -24,20 +24,24 @@ describe('After a deletion', () => {
   let ben: Member;
   let id: string;
 
-  beforeEach(async () => {
-    world = await startWorld();
+  const populate = async (): Promise<void> => {
     const tenant = await world.tenant();
     ada = await tenant.person('Ada');
     ben = await tenant.person('Ben');
     id = await talk(ada, ben);
+  };
+
+  before(async () => {
+    world = await startWorld();
   });
-  afterEach(endWorld);
+  after(endWorld);
 
   const marked = (): string => `forgetme ${randomBytes(12).toString('hex')}`;
   const pathOf = (mid: string): string => `${BASE}/${id}/messages/${mid}`;
 
   it('neither text nor key is in any file, and nothing restores the text', async function () {
     this.timeout(40_000);
+    await populate();
     const [text, edited] = [marked(), marked()];
     const { readyAt } = await listen(world.server, ben.token);
     const headers = { 'idempotency-key': 'the-key' };
@@ -81,44 +85,57 @@ describe('After a deletion', () => {
     expect(await findIn(world.server.dataDir, traces), 'after a rebuild').to.deep.equal([]);
   });
 
-  it('kill -9 leaves no key in any file', async () => {
-    const sent = await Promise.all(Array.from({ length: 20 }, () => say(ada, id, marked())));
-    const keys = sent.map((one) => wrappedKeyOf(world.server.dataDir, one.id));
-    await Promise.all(sent.map((one) => ada.api.delete(pathOf(one.id))));
-    await world.server.kill();
-    const traces = Object.fromEntries(keys.map((key, i) => [`key ${i}`, key]));
-    expect(await findIn(world.server.dataDir, traces)).to.deep.equal([]);
-  });
-
-  it('interrupted by kill -9, a message is whole or deleted for good', async function () {
-    this.timeout(40_000);
-    const sent = await Promise.all(Array.from({ length: 60 }, () => say(ada, id, marked())));
-    const keys = new Map(sent.map((one) => [one.id, wrappedKeyOf(world.server.dataDir, one.id)]));
+  describe('with a kill of the process', () => {
+    let sent: readonly Message[];
+    /** Wrapped keys of the messages by id. */
+    let keys: ReadonlyMap<string, Buffer>;
     const answered = new Set<string>();
-    await Promise.all(
-      sent.map((one) =>
-        ada.api.delete(pathOf(one.id)).then(
-          () => {
-            answered.add(one.id);
-            if (answered.size === 5) world.server.signal('SIGKILL');
-          },
-          () => undefined,
+    /** Keys of answered deletions that files still held when the process had ended. */
+    let left: readonly string[];
+
+    const keysOf = (ids: Iterable<string>) =>
+      Object.fromEntries([...ids].map((mid) => [mid, keys.get(mid) ?? '']));
+
+    before(async function () {
+      this.timeout(60_000);
+      await populate();
+      sent = await Promise.all(Array.from({ length: 60 }, () => say(ada, id, marked())));
+      keys = new Map(sent.map((one) => [one.id, wrappedKeyOf(world.server.dataDir, one.id)]));
+      expect(await findIn(world.server.dataDir, keysOf(keys.keys()))).not.to.deep.equal([]);
+      await Promise.all(
+        sent.map((one) =>
+          ada.api.delete(pathOf(one.id)).then(
+            () => {
+              answered.add(one.id);
+              if (answered.size === 5) world.server.signal('SIGKILL');
+            },
+            () => undefined,
+          ),
         ),
-      ),
-    );
-    await world.server.exited;
-    await world.restart();
-    await world.ready();
-    const gone = (await allMessages(ben, id)).filter((one) => one.deleted_at !== null).map((one) => one.id);
-    expect(gone).to.include.members([...answered]);
-    for (const one of await allMessages(ben, id)) {
-      if (one.deleted_at === null) expect('body' in one && one.body.startsWith('forgetme')).to.equal(true);
-    }
-    const traces = Object.fromEntries(gone.map((mid) => [mid, keys.get(mid) ?? '']));
-    await eventually(
-      'the end of the keys',
-      async () => (await findIn(world.server.dataDir, traces)).length === 0,
-      15_000,
-    );
+      );
+      await world.server.exited;
+      left = await findIn(world.server.dataDir, keysOf(answered));
+      await world.restart();
+      await world.ready();
+    });
+
+    it('kill -9 leaves no key in any file', () => {
+      expect(answered.size).to.be.at.least(5);
+      expect(left).to.deep.equal([]);
+    });
+
+    it('interrupted by kill -9, a message is whole or deleted for good', async () => {
+      const all = await allMessages(ben, id);
+      const gone = all.filter((one) => one.deleted_at !== null).map((one) => one.id);
+      expect(gone).to.include.members([...answered]);
+      for (const one of all) {
+        if (one.deleted_at === null) expect('body' in one && one.body.startsWith('forgetme')).to.equal(true);
+      }
+      await eventually(
+        'the end of the keys',
+        async () => (await findIn(world.server.dataDir, keysOf(gone))).length === 0,
+        15_000,
+      );
+    });
   });
 });

@@ -224,7 +224,8 @@ describe('A forgotten person', () => {
   it('is whole or forgotten under concurrent changes and sign-ins', async function () {
     this.timeout(120_000);
     const people: Known[] = [];
-    for (let nth = 0; nth < 8; nth += 1) people.push(await known(world, tenant));
+    // One for each change that can be the first.
+    for (let nth = 0; nth < 7; nth += 1) people.push(await known(world, tenant));
     const traces: Record<string, string | Buffer> = {};
     await Promise.all(
       people.map(async (person, nth) => {

