@@ -29,7 +29,7 @@ import { FAILURES, failuresOf, makeRule, RULES } from '../ledger/rules-support.t
 import { ACCOUNTS, drafted, ENTRIES, entitle, posted } from '../ledger/support.ts';
 import { OPEN, ofStatus, subscribe, test, WEBHOOKS } from '../webhooks/support.ts';
 import { defineEntity, ENTITIES, JOBS, startJob, WORKFLOWS } from '../workflow/support.ts';
-import { ATTACKS, type Call, nothing, OUTSIDE, type Things } from './routes.ts';
+import { ATTACKS, type Attack, type Call, nothing, OUTSIDE, type Things } from './routes.ts';
 
 /** Routes whose answers follow the tenant's own records with a delay. */
 const FOLLOWING: ReadonlySet<string> = new Set([
@@ -179,26 +179,55 @@ describe('Isolation of tenants', () => {
       return both.wanted === before && both;
     });
 
-  for (const [route, attack] of Object.entries(ATTACKS)) {
-    it(`answers ${route} with A's ids as with unknown ones`, async () => {
-      const before = await snapshot();
-      for (const caller of [b.admin, await b.person('Caller')]) {
-        const unknown = nothing(theirs.cursor);
-        const real = attack(theirs, own, caller);
-        const fake = attack(unknown, own, caller);
-        for (const [i, call] of real.entries()) {
-          const expected = fake[i];
-          if (expected === undefined) throw new Error('the attack depends on what it is given');
-          const { answer, got, wanted } = FOLLOWING.has(route)
-            ? await atRest(caller, call, expected, unknown)
-            : await bothOf(caller, call, expected, unknown);
-          expect(got, `${call.method} ${call.path} ${JSON.stringify(call.body)}`).to.equal(wanted);
-          expect(answer.text).not.to.contain(`secret of ${a.id}`).and.not.to.contain(a.admin.email);
-        }
+  const expectEqualAnswers = async (route: string, attack: Attack): Promise<void> => {
+    for (const caller of [b.admin, await b.person('Caller')]) {
+      const unknown = nothing(theirs.cursor);
+      const real = attack(theirs, own, caller);
+      const fake = attack(unknown, own, caller);
+      for (const [i, call] of real.entries()) {
+        const expected = fake[i];
+        if (expected === undefined) throw new Error('the attack depends on what it is given');
+        const { answer, got, wanted } = FOLLOWING.has(route)
+          ? await atRest(caller, call, expected, unknown)
+          : await bothOf(caller, call, expected, unknown);
+        expect(got, `${call.method} ${call.path} ${JSON.stringify(call.body)}`).to.equal(wanted);
+        expect(answer.text).not.to.contain(`secret of ${a.id}`).and.not.to.contain(a.admin.email);
       }
-      expect(await snapshot(), 'tenant A').to.deep.equal(before);
+    }
+  };
+  const attacks = (kind: 'reads' | 'writes') =>
+    Object.entries(ATTACKS).filter(([route]) => route.startsWith('GET ') === (kind === 'reads'));
+
+  describe('in reads', () => {
+    let untouched: unknown;
+    before(async () => {
+      untouched = await snapshot();
     });
-  }
+
+    for (const [route, attack] of attacks('reads')) {
+      it(`answers ${route} with A's ids as with unknown ones`, () => expectEqualAnswers(route, attack));
+    }
+
+    it('changes no data of A', async () => {
+      expect(await snapshot(), 'tenant A').to.deep.equal(untouched);
+    });
+  });
+
+  describe('in writes', () => {
+    /** A's data after an attack that passed, with which the next test begins; undefined after a failure. */
+    let latest: unknown;
+
+    for (const [route, attack] of attacks('writes')) {
+      it(`answers ${route} with A's ids as with unknown ones`, async () => {
+        const before = latest ?? (await snapshot());
+        latest = undefined;
+        await expectEqualAnswers(route, attack);
+        const after = await snapshot();
+        expect(after, 'tenant A').to.deep.equal(before);
+        latest = after;
+      });
+    }
+  });
 
   /** Lists and resources that A's admin sees, which no attack may change. */
   const snapshot = async (): Promise<unknown> => {
