@@ -4,16 +4,19 @@ import { DomainError } from '../../domain/core/errors.ts';
 /** Only ends a test that fails anyway: long enough for a busy machine. */
 const DEADLINE_MS = 60_000;
 
+/** Many checks are requests, so a long wait repeats them less often. */
+const pollMs = (waited: number): number => Math.min(5 + waited / 20, 150);
+
 /** Repeats `check` until it does not throw; at the deadline it throws the last error. */
 export const untilPasses = async <T>(check: () => T | Promise<T>): Promise<T> => {
-  const deadline = performance.now() + DEADLINE_MS;
+  const start = performance.now();
   for (;;) {
     try {
       return await check();
     } catch (error) {
-      if (performance.now() > deadline) throw error;
+      if (performance.now() > start + DEADLINE_MS) throw error;
     }
-    await new Promise((resolve) => setTimeout(resolve, 5));
+    await new Promise((resolve) => setTimeout(resolve, pollMs(performance.now() - start)));
   }
 };
 

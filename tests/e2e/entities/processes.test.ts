@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { untilPasses } from '../../support/eventually.ts';
-import { newDataFolder, type Server, startServer } from '../../support/server.ts';
-import { endWorld, type Member, startWorld, type World } from '../../support/world.ts';
+import type { Server } from '../../support/server.ts';
+import { endWorld, type Member, sharedPair, type World } from '../../support/world.ts';
 import {
   at,
   change,
@@ -23,10 +23,7 @@ describe('Records of two processes on one data folder', () => {
   let there: Member;
 
   before(async () => {
-    const dataDir = await newDataFolder();
-    const env = { RATE_LIMIT_PER_MINUTE: '0' };
-    other = await startServer({ dataDir, env });
-    world = await startWorld({ dataDir, env });
+    ({ world, other } = await sharedPair());
     const tenant = await world.tenant();
     here = tenant.admin;
     there = { ...here, api: here.api.at(other) };
@@ -51,7 +48,7 @@ describe('Records of two processes on one data folder', () => {
 
   it('never dangle, whichever process writes and deletes', async () => {
     const node = await defineNodes();
-    for (let round = 0; round < 12; round += 1) {
+    for (let round = 0; round < 8; round += 1) {
       const target = await create(here, node);
       const seats: Record[] = [];
       for (let i = 0; i < 3; i += 1) seats.push(await create(there, node));

@@ -172,10 +172,11 @@ describe('References', () => {
     expect((await remove(stranger, theirs)).status).to.equal(204);
   });
 
-  it('cascade to a thousand records, and clear a thousand', async () => {
+  // More than a survey of referrers reads at once, and more than a record's state lists.
+  it('cascade to hundreds of records, and clear hundreds', async () => {
     const target = await create(ada, customer);
-    const all = Array.from({ length: 1000 }, (_, i) => i);
-    for (let from = 0; from < 1000; from += 100) {
+    const all = Array.from({ length: 300 }, (_, i) => i);
+    for (let from = 0; from < all.length; from += 100) {
       await Promise.all(
         all
           .slice(from, from + 100)
@@ -199,7 +200,7 @@ describe('References', () => {
   }).timeout(90_000);
 
   it('never dangle when created during a deletion', async () => {
-    for (let round = 0; round < 10; round += 1) {
+    for (let round = 0; round < 6; round += 1) {
       const target = await create(ada, customer);
       const seats = await Promise.all([1, 2, 3, 4].map(() => create(ada, order, {})));
       const fields = ['customer', 'billed_to', 'keeper'];
@@ -228,7 +229,7 @@ describe('References', () => {
     const node = await define(admin, { key: 'n', type: 'integer' });
     const next = { label: 'next', required: false, ...pointing('next', node, 'cascade') };
     await admin.api.patch(`/api/v1/tenant/entities/${node}`, { fields: [next] });
-    for (let round = 0; round < 4; round += 1) {
+    for (let round = 0; round < 2; round += 1) {
       const ring: Record[] = [];
       for (let n = 0; n < 6; n += 1) {
         ring.push(await create(ada, node, ring.length === 0 ? {} : { next: ring.at(-1)?.id }));

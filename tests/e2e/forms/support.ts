@@ -5,7 +5,7 @@ import type { Answer, Client, Options } from '../../support/client.ts';
 import { storedEvents } from '../../support/event-rows.ts';
 import { randomName, type Server } from '../../support/server.ts';
 import { uuid } from '../../support/shapes.ts';
-import { type Member, startWorld, type TestTenant } from '../../support/world.ts';
+import { type Member, sharedWorld, type TestTenant } from '../../support/world.ts';
 import { at, define, type FieldInput, records } from '../entities/support.ts';
 
 /** Schemas and calls of the forms API. The schemas are strict, so that a test fails on an additional key. */
@@ -105,7 +105,7 @@ export const submissionsIn = ({ dataDir }: Server, tenantId: string) =>
 
 /** A world, a tenant, and the tenant's published form of claims with its path. */
 export const withClaims = async () => {
-  const world = await startWorld();
+  const world = await sharedWorld();
   const tenant = await world.tenant();
   const claim = await published(
     tenant,

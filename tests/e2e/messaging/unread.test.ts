@@ -98,7 +98,7 @@ describe('Unread counts', () => {
         }
         await agree(people, id);
       }),
-      { numRuns: 12 },
+      { numRuns: 5 },
     );
   });
 
@@ -112,7 +112,7 @@ describe('Unread counts', () => {
         }
         await agree(people, id);
       }),
-      { numRuns: 12 },
+      { numRuns: 5 },
     );
   });
 

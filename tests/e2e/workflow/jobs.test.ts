@@ -338,7 +338,7 @@ describe('Jobs', () => {
         ],
       },
     });
-    for (let round = 0; round < 40; round += 1) {
+    for (let round = 0; round < 15; round += 1) {
       const id = await startJob(ada, 'raced');
       const answers = await Promise.all([move(ada, id, 'left'), move(boss, id, 'right')]);
       expect(answers.map(({ status }) => status).toSorted()).to.deep.equal([200, 409]);
@@ -363,7 +363,7 @@ describe('Jobs', () => {
     };
     await defineEntity(tenant, 'looped', { definition: loop });
     let conflicts = 0;
-    for (let round = 0; round < 20; round += 1) {
+    for (let round = 0; round < 8; round += 1) {
       const id = await startJob(ada, 'looped');
       const answers = await Promise.all(Array.from({ length: 8 }, () => move(ada, id, 'flip')));
       const moved = answers.filter(({ status }) => status === 200).length;

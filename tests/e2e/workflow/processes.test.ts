@@ -35,7 +35,7 @@ describe('Jobs on two processes', () => {
 
   it('count every transition answered with 200 once, and refuse the others with a conflict', async () => {
     let conflicts = 0;
-    for (let round = 0; round < 25; round += 1) {
+    for (let round = 0; round < 12; round += 1) {
       const id = await startJob(tenant.admin, 'switch');
       const answers = await Promise.all([flip(id), flip(id, true), flip(id), flip(id, true)]);
       for (const { status, error } of answers) {

@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import { z } from 'zod';
-import { newDataFolder, randomName, type Server, startServer } from '../../support/server.ts';
+import { randomName, type Server } from '../../support/server.ts';
 import { validationFailed } from '../../support/shapes.ts';
-import { endWorld, type Member, startWorld, type World } from '../../support/world.ts';
+import { endWorld, type Member, sharedPair, type World } from '../../support/world.ts';
 import { type Definition, ENTITIES, FIELDS, JOBS, jobs, put, WORKFLOWS, workflow } from './support.ts';
 
 const flow = (guard?: string): Definition => ({
@@ -14,7 +14,7 @@ const flow = (guard?: string): Definition => ({
   transitions: [{ event_name: 'go', from: 'a', to: 'b', ...(guard === undefined ? {} : { guard }) }],
 });
 const UNFIT = flow('record.zzz == "q"');
-const ROUNDS = 12;
+const ROUNDS = 6;
 
 const record = z.looseObject({ id: z.string(), job_id: z.string() });
 const link = z.looseObject({ token: z.string() });
@@ -28,10 +28,7 @@ describe('Workflows on two processes', () => {
   let there: Member;
 
   before(async () => {
-    const dataDir = await newDataFolder();
-    const env = { RATE_LIMIT_PER_MINUTE: '0' };
-    other = await startServer({ dataDir, env });
-    world = await startWorld({ dataDir, env });
+    ({ world, other } = await sharedPair());
     here = (await world.tenant()).admin;
     there = { ...here, api: here.api.at(other) };
   });
