@@ -33,7 +33,7 @@ describe('Erasures, crashes and restored backups', () => {
   });
   after(endWorld);
 
-  const listed = async () => (await tenant.admin.api.get(`${USERS}?limit=200`)).as(users);
+  const listed = async ({ admin } = tenant) => (await admin.api.get(`${USERS}?limit=200`)).as(users);
   const tracesOf = (people: readonly Known[]): Record<string, string | Buffer> =>
     Object.fromEntries(
       people.flatMap(({ id, traces }) =>
@@ -145,47 +145,58 @@ describe('Erasures, crashes and restored backups', () => {
     }
   });
 
-  it('a complete older backup does not know later erasures', async function () {
-    this.timeout(90_000);
-    const person = await known(world, tenant);
-    const restore = await backup('');
-    await forgotten(tenant.admin, person);
-    await world.server.stop();
-    await restore();
-    await world.restart();
-    await world.ready();
-    const back = (await listed()).find(({ id }) => id === person.id);
-    expect(back).to.deep.include({ display_name: person.name, status: 'active' });
-    // The key store is as old as the log, so the next erasure applies normally.
-    await forgotten(tenant.admin, person);
-    const next = { email: person.email, display_name: 'Next', role: 'operator' };
-    (await tenant.admin.api.post(USERS, next)).as(user, 201);
-    const { name = '', key = '' } = person.traces;
-    expect(await findIn(world.server.dataDir, { name, key })).to.deep.equal([]);
-  });
+  describe('with a complete older backup restored', () => {
+    let home: TestTenant;
+    /** Forgotten after the backup. */
+    let early: Known;
+    /** Forgotten after the restore only. */
+    let late: Known;
+    /** Restores the key store of the log that went on after the backup. */
+    let ahead: () => Promise<void>;
 
-  it('a key store of another history of the log is checked from the beginning', async function () {
-    this.timeout(90_000);
-    const person = await known(world, tenant);
-    const begin = await backup('');
-    for (let nth = 0; nth < 3; nth += 1) await known(world, tenant);
-    await world.server.kill();
-    // The key store records its position in the log at this start.
-    await world.restart();
-    await world.ready();
-    await world.server.stop();
-    const ahead = await backup('keys.db');
-    await begin();
-    await world.restart();
-    await world.ready();
-    await forgotten(tenant.admin, person);
-    await world.server.stop();
-    await ahead();
-    const { key = '' } = person.traces;
-    expect(await findIn(world.server.dataDir, { key }), 'the other key store holds it').not.to.deep.equal([]);
-    await world.restart();
-    expect(await findIn(world.server.dataDir, person.traces)).to.deep.equal([]);
-    await world.ready();
-    expect((await listed()).find(({ id }) => id === person.id)).to.deep.include(GONE);
+    before(async function () {
+      this.timeout(90_000);
+      await restartEnded(world);
+      home = await world.tenant();
+      [early, late] = [await known(world, home), await known(world, home)];
+      const begin = await backup('');
+      await forgotten(home.admin, early);
+      for (let nth = 0; nth < 3; nth += 1) await known(world, home);
+      await world.server.kill();
+      // The key store records its position in the log at this start.
+      await world.restart();
+      await world.ready();
+      await world.server.stop();
+      ahead = await backup('keys.db');
+      await begin();
+      await world.restart();
+      await world.ready();
+    });
+
+    it('a complete older backup does not know later erasures', async () => {
+      const back = (await listed(home)).find(({ id }) => id === early.id);
+      expect(back).to.deep.include({ display_name: early.name, status: 'active' });
+      // The key store is as old as the log, so the next erasure applies normally.
+      await forgotten(home.admin, early);
+      const next = { email: early.email, display_name: 'Next', role: 'operator' };
+      (await home.admin.api.post(USERS, next)).as(user, 201);
+      const { name = '', key = '' } = early.traces;
+      expect(await findIn(world.server.dataDir, { name, key })).to.deep.equal([]);
+    });
+
+    it('a key store of another history of the log is checked from the beginning', async function () {
+      this.timeout(90_000);
+      await forgotten(home.admin, late);
+      await world.server.stop();
+      await ahead();
+      const { key = '' } = late.traces;
+      expect(await findIn(world.server.dataDir, { key }), 'the other key store holds it').not.to.deep.equal(
+        [],
+      );
+      await world.restart();
+      expect(await findIn(world.server.dataDir, late.traces)).to.deep.equal([]);
+      await world.ready();
+      expect((await listed(home)).find(({ id }) => id === late.id)).to.deep.include(GONE);
+    });
   });
 });
