@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { atPresentPace } from '../../support/pace.ts';
 import { eventually } from '../../support/server.ts';
 import { closeReceivers, type Receiver, startReceiver, verifies } from '../../support/webhook-receiver.ts';
-import { endWorld, startWorld, type TestTenant, type World } from '../../support/world.ts';
+import { endWorld, sharedWorld, startWorld, type TestTenant, type World } from '../../support/world.ts';
 import {
   created,
   type Delivery,
@@ -22,7 +22,7 @@ describe('Dead letters', () => {
   let tenant: TestTenant;
 
   before(async () => {
-    world = await startWorld({ env: { ...OPEN, WEBHOOK_RETRY_SECONDS: '0.01,0.01,0.01,0.01' } });
+    world = await sharedWorld(OPEN);
     tenant = await paidTenant(world);
   });
   afterEach(closeReceivers);
@@ -36,26 +36,34 @@ describe('Dead letters', () => {
     const answer = await tenant.admin.api.post(`${WEBHOOKS}/${id}/replay-dlq`);
     return answer.as(z.strictObject({ replayed: z.int() }), 202).replayed;
   };
+  const of = (receiver: Receiver, id: string) =>
+    receiver.received.filter(({ envelope }) => envelope.id === id);
+  /** Waits at the receiver, which costs nothing, before asking the server. */
+  const attempted = (receiver: Receiver, id: string, times: number) =>
+    eventually(`attempt ${times}`, () => of(receiver, id).length === times);
   /** Makes dead letters. @param before number of earlier ones @returns new and earlier ones, oldest first */
-  const deadOnes = async (hookId: string, count: number, before = 0): Promise<Delivery[]> => {
+  const deadOnes = async (
+    receiver: Receiver,
+    hookId: string,
+    count: number,
+    before = 0,
+  ): Promise<Delivery[]> => {
     for (let made = 1; made <= count; made += 1) {
-      await test(tenant.admin, hookId);
+      await attempted(receiver, await test(tenant.admin, hookId), 5);
       await ofStatus(tenant.admin, hookId, 'dead', before + made);
     }
     return (await ofStatus(tenant.admin, hookId, 'dead', before + count)).reverse();
   };
-  const of = (receiver: Receiver, id: string) =>
-    receiver.received.filter(({ envelope }) => envelope.id === id);
 
   it('are replayed one by one: the same bytes, the present secret, the next number', async () => {
     const receiver = await startReceiver(() => 500);
     const hook = await subscribe(tenant.admin, receiver.url);
-    const [one] = await deadOnes(hook.id, 1);
+    const [one] = await deadOnes(receiver, hook.id, 1);
     if (one === undefined) throw new Error('none');
     const path = `${WEBHOOKS}/${hook.id}/rotate-secret`;
     const { secret } = (await tenant.admin.api.post(path)).as(created);
     await replay(one.id);
-    await eventually('the sixth attempt', () => of(receiver, one.id).length === 6);
+    await attempted(receiver, one.id, 6);
     const [failed] = await ofStatus(tenant.admin, hook.id, 'dead', 1);
     expect(failed, 'one attempt and no more').to.deep.include({ attempts: 6, status: 'dead' });
     receiver.behave(() => 202);
@@ -63,7 +71,7 @@ describe('Dead letters', () => {
     const [done] = await ofStatus(tenant.admin, hook.id, 'delivered', 1);
     expect(done).to.deep.include({ id: one.id, attempts: 7, response_code: 202 });
     await replay(one.id);
-    await eventually('the eighth attempt', () => of(receiver, one.id).length === 8);
+    await attempted(receiver, one.id, 8);
     const all = of(receiver, one.id);
     expect(all.map(({ headers }) => headers['x-service-attempt'])).to.deep.equal([
       '1',
@@ -83,7 +91,7 @@ describe('Dead letters', () => {
   it('are replayed in order, each once; those that fail again go to the back of the dead-letter log', async () => {
     const receiver = await startReceiver(() => 500);
     const hook = await subscribe(tenant.admin, receiver.url);
-    const dead = await deadOnes(hook.id, 4);
+    const dead = await deadOnes(receiver, hook.id, 4);
     const [a, b, c, d] = dead.map(({ id }) => id);
     receiver.received.length = 0;
     receiver.behave((one) => (one.envelope.id === b ? 500 : 200));
@@ -93,6 +101,7 @@ describe('Dead letters', () => {
     expect(receiver.received.map(({ envelope }) => envelope.id)).to.deep.equal([a, b, c, d]);
     receiver.behave(() => 500);
     const later = await test(tenant.admin, hook.id);
+    await attempted(receiver, later, 5);
     await ofStatus(tenant.admin, hook.id, 'dead', 2);
     // `b` failed again before `later` did, so `b` comes first in the dead-letter log.
     receiver.received.length = 0;
@@ -120,11 +129,11 @@ describe('Dead letters', () => {
         return now.consecutive_dead_letters === wanted ? now : undefined;
       });
     };
-    const [first] = await deadOnes(hook.id, 9);
+    const [first] = await deadOnes(receiver, hook.id, 9);
     await count(9);
     for (let times = 0; times < 3; times += 1) {
       await replay(first?.id ?? '');
-      await eventually('the replay', () => of(receiver, first?.id ?? '').length === 6 + times);
+      await attempted(receiver, first?.id ?? '', 6 + times);
     }
     await ofStatus(tenant.admin, hook.id, 'dead', 9);
     await count(9);
@@ -132,10 +141,10 @@ describe('Dead letters', () => {
     await replay(first?.id ?? '');
     await count(0);
     receiver.behave(() => 500);
-    await deadOnes(hook.id, 9, 8);
+    await deadOnes(receiver, hook.id, 9, 8);
     await count(9);
     expect((await readSubscription(tenant.admin, hook.id)).state).to.equal('active');
-    await test(tenant.admin, hook.id);
+    await attempted(receiver, await test(tenant.admin, hook.id), 5);
     await eventually('the pause', async () => {
       return (await readSubscription(tenant.admin, hook.id)).state === 'paused';
     });
@@ -164,7 +173,7 @@ describe('Dead letters', () => {
       return undefined;
     });
     const hook = await subscribe(own.admin, receiver.url);
-    await test(own.admin, hook.id);
+    await attempted(receiver, await test(own.admin, hook.id), 5);
     await ofStatus(own.admin, hook.id, 'delivered', 1);
     const gaps = receiver.received.slice(1).map(({ at }, index) => at - (receiver.received[index]?.at ?? 0));
     expect(gaps).to.have.length(4);

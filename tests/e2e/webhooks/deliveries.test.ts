@@ -185,23 +185,6 @@ describe('Webhook deliveries', () => {
     expect(receiver.at('/elsewhere')).to.deep.equal([]);
   });
 
-  it('fail on a timeout and without a server', async () => {
-    const brief = await sharedWorld({ ...OPEN, WEBHOOK_TIMEOUT_MS: '300' });
-    const { admin } = await paidTenant(brief);
-    const silent = await startReceiver(() => undefined);
-    const one = await subscribe(admin, silent.url);
-    const gone = await startReceiver();
-    await gone.close();
-    const other = await subscribe(admin, gone.url);
-    await Promise.all([test(admin, one.id), test(admin, other.id)]);
-    const [timedOut] = await ofStatus(admin, one.id, 'dead', 1);
-    const [nobody] = await ofStatus(admin, other.id, 'dead', 1);
-    for (const dead of [timedOut, nobody]) {
-      expect(dead?.response_code).to.equal(null);
-      expect(dead?.last_error).to.match(/\w/);
-    }
-  });
-
   it('send the fixed test event on request', async () => {
     const receiver = await startReceiver();
     const hook = await subscribe(tenant.admin, receiver.url, { events: ['job.transition'] });
@@ -230,17 +213,10 @@ describe('Webhook deliveries', () => {
   });
 
   it('end as failed when the guard now refuses the URL', async () => {
-    const closed = await startWorld();
+    const closed = await startWorld({ env: OPEN });
     const away = await paidTenant(closed);
-    const names = await subscribe(away.admin, 'https://receiver.example.com/hook');
-    expect((await away.admin.api.post(WEBHOOKS, { url: 'http://example.com', events: '*' })).error).to.equal(
-      'url_refused',
-    );
-    await closed.server.stop();
     const receiver = await startReceiver();
-    await closed.restart(OPEN);
-    await closed.ready();
-    await away.admin.api.patch(`${WEBHOOKS}/${names.id}`, { url: receiver.url });
+    const names = await subscribe(away.admin, receiver.url);
     await closed.server.stop();
     await closed.restart({ WEBHOOK_ALLOWED_NETWORKS: '', WEBHOOK_ALLOW_HTTP: '' });
     await closed.ready();

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { endWorld, startWorld, type TestTenant, type World } from '../../support/world.ts';
+import { endWorld, sharedWorld, startWorld, type TestTenant, type World } from '../../support/world.ts';
 import { OPEN, paidTenant, subscribe, WEBHOOKS } from './support.ts';
 
 const REFUSED = [
@@ -29,7 +29,7 @@ describe('The guard of webhooks', () => {
   let tenant: TestTenant;
 
   before(async () => {
-    world = await startWorld();
+    world = await sharedWorld();
     tenant = await paidTenant(world);
   });
   after(endWorld);
@@ -51,9 +51,9 @@ describe('The guard of webhooks', () => {
 
   it('is complete unless the operator opens networks, which the start logs', async () => {
     expect(world.server.output()).not.to.match(/WEBHOOK_ALLOW|SSO_ALLOW/);
-    await world.server.stop();
-    await world.restart({ ...OPEN, SSO_ALLOWED_NETWORKS: '10.0.0.0/8' });
-    const warnings = world.server
+    const open = await startWorld({ env: { ...OPEN, SSO_ALLOWED_NETWORKS: '10.0.0.0/8' } });
+    const { admin } = await paidTenant(open);
+    const warnings = open.server
       .output()
       .split('\n')
       .filter((line) => line.includes('"level":"warn"'));
@@ -63,8 +63,8 @@ describe('The guard of webhooks', () => {
         said,
       ).to.have.lengthOf(1);
     }
-    await subscribe(tenant.admin, 'http://127.0.0.1:6379/');
-    const beyond = await tenant.admin.api.post(WEBHOOKS, { url: 'https://10.0.0.1/', events: '*' });
+    await subscribe(admin, 'http://127.0.0.1:6379/');
+    const beyond = await admin.api.post(WEBHOOKS, { url: 'https://10.0.0.1/', events: '*' });
     expect([beyond.status, beyond.error]).to.deep.equal([422, 'url_refused']);
   });
 });

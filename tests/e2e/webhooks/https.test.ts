@@ -187,13 +187,19 @@ describe('Webhooks by HTTPS', () => {
         308,
       ],
     };
-    const hooks = await Promise.all(
-      Object.entries(bad).map(async ([kind, [act, error, code]]) => {
-        const hook = await subscribe(tenant.admin, await startRawReceiver(act), { description: kind });
-        await test(tenant.admin, hook.id);
-        return { kind, hook, error, code };
-      }),
-    );
+    const hookOf = async (kind: string, url: string, error: RegExp, code: number | null) => {
+      const hook = await subscribe(tenant.admin, url, { description: kind });
+      await test(tenant.admin, hook.id);
+      return { kind, hook, error, code };
+    };
+    const gone = await startSecureReceiver();
+    await gone.close();
+    const hooks = await Promise.all([
+      hookOf('is not there', gone.url, /^The connection was refused\.$/, null),
+      ...Object.entries(bad).map(async ([kind, [act, error, code]]) =>
+        hookOf(kind, await startRawReceiver(act), error, code),
+      ),
+    ]);
     for (const { kind, hook, error, code } of hooks) {
       const [dead] = await ofStatus(tenant.admin, hook.id, 'dead', 1, 40_000);
       expect(dead, kind).to.deep.include({ attempts: 5, response_code: code });

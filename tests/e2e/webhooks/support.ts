@@ -91,7 +91,7 @@ export const ofStatus = (who: Member, id: string, status: Delivery['status'], co
   eventually(
     `${count} ${status}`,
     async () => {
-      const found = (await deliveries(who, id)).filter((each) => each.status === status);
+      const found = await deliveries(who, id, `limit=200&status=${status}`);
       return found.length === count ? found : undefined;
     },
     ms,
