@@ -25,6 +25,7 @@ export const startUpstream = async () => {
   const calls: UpstreamCall[] = [];
   const hanging = new Set<ServerResponse>();
   let faults: Fault[] = [];
+  const faultsOf = new Map<string, Fault[]>();
   let always: Fault | undefined;
   let onCall: (call: UpstreamCall) => void = () => undefined;
 
@@ -40,7 +41,7 @@ export const startUpstream = async () => {
   };
 
   const post = (request: IncomingMessage, response: ServerResponse, key: string, body: string): void => {
-    const fault = faults.shift() ?? always ?? 'none';
+    const fault = (faultsOf.get(key) ?? faults).shift() ?? always ?? 'none';
     if (typeof fault === 'object') {
       if (fault.accepts === true) keep(key, body);
       response.writeHead(fault.status, { 'content-type': 'application/json', location: '/elsewhere' });
@@ -109,6 +110,10 @@ export const startUpstream = async () => {
     /** Sets the faults of the next posts, in order. */
     fail: (...next: readonly Fault[]): void => {
       faults = [...next];
+    },
+    /** Sets the faults of the next posts with a key, in order; they have no others. */
+    failFor: (key: string, ...next: readonly Fault[]): void => {
+      faultsOf.set(key, [...next]);
     },
     /** Sets the fault of every post that has none from `fail`. */
     failAlways: (fault: Fault | undefined): void => {

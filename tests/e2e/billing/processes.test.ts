@@ -45,7 +45,7 @@ describe('Invoices on two processes', () => {
   };
 
   it('are generated once per window', async () => {
-    for (let round = 0; round < 3; round += 1) {
+    for (let round = 0; round < 2; round += 1) {
       const customer = await newCustomer(world, north);
       await send(customer, 1);
       const answers = await Promise.all(
@@ -73,10 +73,10 @@ describe('Invoices on two processes', () => {
   }).timeout(60_000);
 
   it('are visible to the other process at once', async () => {
-    for (let round = 0; round < 6; round += 1) {
+    for (let round = 0; round < 4; round += 1) {
       const made = await generated(round);
       const path = `${INVOICES}/${made.id}`;
-      if (round < 3) {
+      if (round < 2) {
         expect((await on(round + 1).post(`${path}/issue`)).as(invoice).state).to.equal('issued');
         expect((await on(round).post(`${path}/void`)).as(locked, 409).details.state).to.equal('issued');
       } else {
@@ -87,7 +87,7 @@ describe('Invoices on two processes', () => {
   }).timeout(60_000);
 
   it('are issued by one call to the upstream, whichever process gets the request', async () => {
-    for (let round = 0; round < 3; round += 1) {
+    for (let round = 0; round < 2; round += 1) {
       const made = await generated(round);
       const answers = await Promise.all(
         Array.from({ length: 6 }, (_, i) => on(i).post(`${INVOICES}/${made.id}/issue`)),
