@@ -11,10 +11,12 @@ import { csvOf, type Session } from './support.ts';
 /** Total number of rounds. A round kills a session's process once or twice, and checks the session. */
 export const KILL_ROUNDS = Number(process.env.BULK_KILL_ROUNDS ?? 3);
 
-/** The records of one of several equal runs. The runs differ only in the names of their entities. */
+/** Records of an entity, in order. */
 export interface Side {
   readonly entity: string;
   readonly ids: readonly string[];
+  /** What takes the place of each id, so that the events and errors of equal records are equal. */
+  readonly labels: ReadonlyMap<string, string>;
 }
 
 export interface Stored {
@@ -29,9 +31,6 @@ const metadata = z.object({
 export type Origin = z.output<typeof metadata>;
 
 const ID = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f-]{22}/g;
-
-export const indexed = (ids: readonly string[]): Map<string, string> =>
-  new Map(ids.map((id, i): [string, string] => [id, `row ${i}`]));
 
 const random = (most: number): number => Math.floor(Math.random() * most);
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
@@ -75,14 +74,13 @@ export class Killer {
   }
 
   /**
-   * Kills the process after `isUnderWay` has resolved; about half of the calls also kill the next process.
+   * Kills the process after `isUnderWay` has resolved, and then further processes.
    * @returns the number of kills during row processing
    */
-  async fireAt(sessionId: string, isUnderWay: () => Promise<void>): Promise<number> {
+  async fireAt(sessionId: string, isUnderWay: () => Promise<void>, kills = 1): Promise<number> {
     let hits = 0;
     let seen = 0;
-    const most = 1 + random(2);
-    for (let nth = 0; nth < most; nth += 1) {
+    for (let nth = 0; nth < kills; nth += 1) {
       if (nth === 0) {
         await isUnderWay();
         // Kills while one of the next rows is processed.
@@ -124,16 +122,15 @@ export class Killer {
   }
 
   /**
-   * Events of each record from revision `since` on, with their origins. Ids become indexes of the records, and both
-   * entities get the same name, so that two runs can be compared.
+   * Events of each record from revision `since` on, with their origins. Ids become labels, and all entities get the
+   * same name, so that equal records can be compared.
    */
   histories(
-    { entity, ids }: Side,
+    { entity, ids, labels }: Side,
     since?: readonly number[],
   ): Promise<{ readonly events: Stored[][]; readonly origins: Origin[][] }> {
-    const index = indexed(ids);
     const plainText = (text: string): string =>
-      text.replaceAll(ID, (id) => index.get(id) ?? '<id>').replaceAll(entity, 'entity');
+      text.replaceAll(ID, (id) => labels.get(id) ?? '<id>').replaceAll(entity, 'entity');
     return this.withLog(async (store) => {
       const found = await Promise.all(
         ids.map((id, i) =>
@@ -149,14 +146,10 @@ export class Killer {
     });
   }
 
-  /** Result and errors of a session, with each id replaced by the index of its record. */
-  async plain({ id, result }: Session, { ids }: Side) {
-    const index = indexed(ids);
+  /** The different errors of a session, with the label of each record. */
+  async errors({ id }: Session, { labels }: Side): Promise<Set<string>> {
     const rows = await csvOf(this.#tenant.admin, id);
-    return {
-      result: { ...result, committed_at: '' },
-      errors: rows.map((row) => row.replaceAll(ID, (found) => index.get(found) ?? found)),
-    };
+    return new Set(rows.map((row) => row.replaceAll(ID, (found) => labels.get(found) ?? '<id>')));
   }
 }
 

@@ -7,7 +7,6 @@ import {
   bodyOf,
   cancel,
   commit,
-  committed,
   createMany,
   edit,
   ended,
@@ -110,16 +109,5 @@ describe('Bulk commits on two processes', () => {
       [1, 2].map(() => tenant.admin.api.post(`${SESSIONS}/${made.id}/commit`, undefined, keyed)),
     );
     for (const answer of answers) expect(answer.as(session).status).to.equal('committed');
-  });
-
-  it('are not delayed by other tenants’ sessions', async () => {
-    const second = await world.tenant();
-    const own = await define(second.admin, { key: 'n', type: 'integer' });
-    await createMany(second.admin, own, 10, () => ({ n: 0 }));
-    const big = await preview(tenant.admin, entity, edit({ n: 20 }), ids);
-    (await commit(tenant.admin, big.id)).as(session, 202);
-    const small = await preview(second.admin, own, edit({ n: 1 }), 'n == 0');
-    expect((await committed(second.admin, small.id)).result).to.include({ succeeded: 10 });
-    await ended(tenant.admin, big.id);
   });
 });

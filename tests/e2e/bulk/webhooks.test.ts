@@ -20,7 +20,7 @@ import {
 } from './support.ts';
 
 const ROWS = 30;
-const TORN = 400;
+const TORN = 200;
 
 describe('Webhooks of bulk operations', () => {
   let world: World;
@@ -40,12 +40,12 @@ describe('Webhooks of bulk operations', () => {
     const { id } = await create(tenant.admin, marks);
     const isLast = () => receiver.received.some(({ envelope }) => envelope.data.entity_id === id);
     await eventually('the last delivery', isLast, 60_000);
-    const isOver = async () =>
-      (await deliveries(tenant.admin, hook)).every(({ status }) => status === 'delivered');
+    const isOver = async () => (await deliveries(tenant.admin, hook, 'limit=1&status=pending')).length === 0;
     await eventually('all deliveries', isOver, 60_000);
     // A kill may make the server send a request again, with the same id: this counts as one delivery.
     const bodies = new Map(receiver.received.map(({ envelope }) => [envelope.id, envelope]));
-    expect((await deliveries(tenant.admin, hook)).map((each) => each.id)).to.have.members([...bodies.keys()]);
+    const made = await deliveries(tenant.admin, hook, 'limit=200&status=delivered');
+    expect(made.map((each) => each.id)).to.have.members([...bodies.keys()]);
     return [...bodies.values()]
       .filter(({ data }) => data.entity_name !== marks)
       .map(({ event, data }) => `${event} ${data.entity_id}`)
