@@ -14,7 +14,7 @@ import {
 } from './rules-support.ts';
 import { ENTRIES, entry, LOCK } from './support.ts';
 
-const ROUNDS = 5;
+const ROUNDS = 3;
 const WRITERS = 6;
 
 /** Creates records, runs `act` after `some` of them, and continues until `act` ends. @returns the number of records */
@@ -84,7 +84,7 @@ describe('kill -9 during a period lock', () => {
 
     let created = 0;
     for (let round = 0; round < ROUNDS; round += 1) {
-      created += await writeAround(api, entity, 5 + 2 * round, async () => {
+      created += await writeAround(api, entity, 5 + 4 * round, async () => {
         await lock('2100-01-01');
         await worker.kill();
       });
