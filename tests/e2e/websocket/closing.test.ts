@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { expect } from 'chai';
 import { atPresentPace } from '../../support/pace.ts';
-import { eventually } from '../../support/server.ts';
+import { type Exit, eventually } from '../../support/server.ts';
 import { liveMessage } from '../../support/shapes.ts';
 import { listen, refusal } from '../../support/socket.ts';
 import { adaAndBen, forSuite } from '../../support/suite.ts';
@@ -122,23 +122,31 @@ describe('Sockets', () => {
     await eventually('no socket again', async () => (await openCount()) === 0);
   });
 
-  it('close with 1012 when the server stops', async () => {
-    const { world, ada, ben } = here();
-    const sockets = [await listen(world.server, ada.token), await listen(world.server, ben.token)];
-    world.server.signal('SIGTERM');
-    for (const socket of sockets) expect((await socket.closed).code).to.equal(1012);
-    expect((await world.server.exited).code).to.equal(0);
-    await world.restart();
-  });
+  describe('of a server that stops', () => {
+    let codes: Promise<number[]>;
+    let exit: Exit;
+    let took = 0;
 
-  it('do not delay the stop when they do not answer the close frame', async () => {
-    const { world, ada } = here();
-    const socket = await listen(world.server, ada.token);
-    socket.raw.pause();
-    const began = performance.now();
-    expect((await world.server.stop()).code).to.equal(0);
-    expect(performance.now() - began).to.be.lessThan(await atPresentPace(4000));
-    socket.raw.terminate();
-    await world.restart();
+    before(async () => {
+      const { world, ada, ben } = here();
+      const silent = await listen(world.server, ada.token);
+      silent.raw.pause();
+      const sockets = [await listen(world.server, ada.token), await listen(world.server, ben.token)];
+      codes = Promise.all(sockets.map(async ({ closed }) => (await closed).code));
+      const began = performance.now();
+      exit = await world.server.stop();
+      took = performance.now() - began;
+      silent.raw.terminate();
+    });
+
+    it('close with 1012 when the server stops', async () => {
+      expect(await codes).to.deep.equal([1012, 1012]);
+      expect(exit.code).to.equal(0);
+    });
+
+    it('do not delay the stop when they do not answer the close frame', async () => {
+      expect(exit.code).to.equal(0);
+      expect(took).to.be.lessThan(await atPresentPace(4000));
+    });
   });
 });
