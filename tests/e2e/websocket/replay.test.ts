@@ -134,30 +134,6 @@ describe('Replay after a position', () => {
     await leave(socket);
   });
 
-  it('sends no text whose deletion was answered while the reader was slow', async function () {
-    this.timeout(60_000);
-    const { world, ada, ben, id } = here();
-    const { readyAt } = await listen(world.server, ben.token);
-    const body = '😀'.repeat(10_000);
-    // 12 MB: more than the buffers of a loopback connection hold.
-    const count = 300;
-    for (let i = 0; i < count - 1; i += 50) {
-      const some = Array.from({ length: Math.min(50, count - 1 - i) }, () => say(ada, id, body));
-      await Promise.all(some);
-    }
-    const gone = await say(ada, id, 'a text to forget');
-    const socket = await back(readyAt);
-    socket.raw.once('message', () => socket.raw.pause());
-    await eventually('a reader that waits', () => socket.raw.isPaused);
-    await ada.api.delete(`${BASE}/${id}/messages/${gone.id}`);
-    socket.raw.resume();
-    const fence = await say(ada, id, 'fence');
-    const got = await socket.messages(count, 20_000);
-    expect(got.at(-1)?.message.id).to.equal(fence.id);
-    expect(got.map((one) => one.message.id)).not.to.include(gone.id);
-    await leave(socket);
-  });
-
   it('is limited to 1,000 envelopes; above that it sends resync, then live ones', async function () {
     this.timeout(120_000);
     const { world, ada, ben, id } = here();
