@@ -267,8 +267,8 @@ export const startSharedServer = async (env: ServerOptions['env'], beside?: Serv
 /** Shortest limit of {@link eventually}: only tests that fail wait so long, and a busy machine is slow. */
 const LEAST_WAIT_MS = 60_000;
 
-/** Most checks are requests, so a long wait repeats them less often. */
-const pollMs = (waited: number): number => (waited < 1000 ? 15 : Math.min(15 + waited / 50, 150));
+/** Most checks are requests, so a long wait repeats them less often: a wait takes at most a tenth longer for it. */
+const pollMs = (waited: number): number => Math.min(15 + waited / 10, 150);
 
 /**
  * Waits until `check` returns something other than undefined or false, and returns it.
