@@ -38,40 +38,26 @@ const withCrates = async (world: World): Promise<TestTenant> => {
 const numbers = (received: readonly Received[]) =>
   received.map(({ headers }) => headers['x-service-attempt']);
 
+/** Deliveries at different steps are hit by one kill each; each test checks those of one step after the restart. */
 describe('A webhook delivery whose server is killed', () => {
-  afterEach(closeReceivers);
-  after(endWorld);
-
-  it('after the event is stored and before the delivery exists: is made and sent once', async () => {
-    // A process that stores events but creates no deliveries.
-    const world = await startWorld({ env: { ...(await secureEnvironment()), ROLE: 'api' } });
-    const { admin } = await withCrates(world);
-    const receiver = await startSecureReceiver();
-    const hook = await subscribe(admin, receiver.url);
-    const made: string[] = [];
-    for (let nth = 0; nth < 5; nth += 1) made.push(await addRecord(admin, 'crate', `${nth}`));
-    await world.server.kill();
-    await world.restart({ ROLE: 'all' });
-    await world.ready();
-    await ofStatus(admin, hook.id, 'delivered', 5, 15_000);
-    const told = receiver.received.map(({ envelope }) => envelope.data.entity_id);
-    expect(told.sort()).to.deep.equal(made.sort());
-  }).timeout(60_000);
-});
-
-/** One kill hits deliveries at different steps; each test checks those of one step after the restart. */
-describe('A webhook delivery under way whose server is killed', () => {
   interface Sent {
     readonly receiver: Receiver;
     readonly hook: Hook;
     readonly id: string;
   }
+  let world: World;
   let admin: Member;
+  let stored: { readonly receiver: Receiver; readonly hook: Hook; readonly records: string[] };
   let claimed: Sent;
   let unanswered: Sent;
   let halfAnswered: Sent;
   let answered: Omit<Sent, 'id'>;
 
+  const revive = async (): Promise<void> => {
+    await world.server.kill();
+    await world.restart({ ROLE: 'all' });
+    await world.ready();
+  };
   const sentTo = async (receiver: Receiver): Promise<Sent> => {
     const hook = await subscribe(admin, receiver.url);
     const id = await test(admin, hook.id);
@@ -81,8 +67,14 @@ describe('A webhook delivery under way whose server is killed', () => {
 
   before(async () => {
     const env = { ...(await secureEnvironment()), WEBHOOK_TIMEOUT_MS: '60000' };
-    const world = await startWorld({ env });
+    // A process that stores events but creates no deliveries.
+    world = await startWorld({ env: { ...env, ROLE: 'api' } });
     ({ admin } = await withCrates(world));
+    const early = await startSecureReceiver();
+    stored = { receiver: early, hook: await subscribe(admin, early.url), records: [] };
+    for (let nth = 0; nth < 5; nth += 1) stored.records.push(await addRecord(admin, 'crate', `${nth}`));
+    await revive();
+    await ofStatus(admin, stored.hook.id, 'delivered', 5, 15_000);
 
     const connected = Promise.withResolvers<void>();
     const port = await startMuteListener(() => connected.resolve());
@@ -112,16 +104,19 @@ describe('A webhook delivery under way whose server is killed', () => {
     // The answer may be lost with the process.
     await test(admin, answered.hook.id).catch(() => undefined);
     await server.exited;
-
     await closeRawReceivers();
     claimed = { receiver: await startSecureReceiver(() => 200, { port }), hook, id };
     for (const { receiver } of [unanswered, halfAnswered, answered]) receiver.behave(() => 200);
-    await world.restart();
-    await world.ready();
+    await revive();
   });
   after(async () => {
     await endWorld();
     await Promise.all([closeReceivers(), closeRawReceivers()]);
+  });
+
+  it('after the event is stored and before the delivery exists: is made and sent once', () => {
+    const told = stored.receiver.received.map(({ envelope }) => envelope.data.entity_id);
+    expect(told.sort()).to.deep.equal(stored.records.toSorted());
   });
 
   it('between claim and send: is sent, as the first attempt', async () => {
