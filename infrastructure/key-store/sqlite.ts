@@ -4,7 +4,19 @@ import type { KeyStore } from '../../application/ports/key-store.ts';
 import { openSqlite, type Row, type SqliteConnection, textOf } from '../sqlite/connection.ts';
 import { groupedWrites } from '../sqlite/grouped-writes.ts';
 
-const SCHEMA = 'CREATE TABLE IF NOT EXISTS data_keys (id TEXT PRIMARY KEY, wrapped BLOB) WITHOUT ROWID';
+/**
+ * New rows go to the end of a table with rowids, so no row moves to another page. The place that a row leaves keeps its
+ * bytes, also after the key is destroyed (decision 6).
+ */
+const SCHEMA = 'CREATE TABLE IF NOT EXISTS data_keys (id TEXT PRIMARY KEY, wrapped BLOB)';
+/** Tables of earlier versions have no rowids. */
+const IS_FORMER = "SELECT 1 FROM sqlite_master WHERE name = 'data_keys' AND sql LIKE '%WITHOUT ROWID'";
+/** `secure_delete` overwrites the pages of a dropped table. */
+const CONVERT = `
+  ALTER TABLE data_keys RENAME TO former_keys;
+  ${SCHEMA};
+  INSERT INTO data_keys (id, wrapped) SELECT id, wrapped FROM former_keys;
+  DROP TABLE former_keys;`;
 const PRAGMAS = ['journal_mode = WAL', 'synchronous = FULL', 'secure_delete = ON'];
 
 const INSERT = 'INSERT INTO data_keys (id, wrapped) VALUES (?, ?) ON CONFLICT (id) DO NOTHING';
@@ -30,6 +42,12 @@ export async function openSqliteKeyStore({ path }: { readonly path: string }): P
   const { prepare, read } = connection;
   const grouped = groupedWrites(connection);
   const truncated = sharedTruncation(connection);
+  const isConverted = await connection.write(() => {
+    const isFormer = prepare(IS_FORMER).get() !== undefined;
+    if (isFormer) connection.exec(CONVERT);
+    return isFormer;
+  });
+  if (isConverted) await truncated();
   return {
     put: (keys) =>
       grouped(() => {

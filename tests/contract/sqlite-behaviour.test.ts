@@ -197,6 +197,8 @@ describe('SQLite event store: own behaviour', () => {
     other.exec('PRAGMA user_version = 99');
     other.close();
     // Not `StoreUnavailable`, for which a start would wait.
-    expect(() => open()).to.throw('schema 99').that.is.not.instanceOf(StoreUnavailable);
+    expect(() => open())
+      .to.throw('schema 99')
+      .that.is.not.instanceOf(StoreUnavailable);
   });
 });
