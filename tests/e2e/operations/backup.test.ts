@@ -5,8 +5,12 @@ import { cp, mkdir, readdir, readFile, rm, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { z } from 'zod';
+import { backUp } from '../../../infrastructure/backup/backup.ts';
+import { BackupError } from '../../../infrastructure/backup/manifest.ts';
+import { restore as restoreBackup } from '../../../infrastructure/backup/restore.ts';
 import { admin, MAIN } from '../../support/admin-cli.ts';
 import { keyed } from '../../support/client.ts';
+import { rejection } from '../../support/eventually.ts';
 import { findIn } from '../../support/files.ts';
 import { newRecord } from '../../support/records.ts';
 import {
@@ -18,11 +22,10 @@ import {
   startServer,
 } from '../../support/server.ts';
 import { liveMessage, users } from '../../support/shapes.ts';
-import { allMessages } from '../../support/unread-model.ts';
 import { download, uploaded } from '../../support/uploads.ts';
-import { BASE, endWorld, say, startWorld, USERS, type World } from '../../support/world.ts';
+import { BASE, endWorld, say, sharedWorld, startWorld, USERS, type World } from '../../support/world.ts';
 import { forgotten, GONE, known } from '../erasure/support.ts';
-import { command, copyOf, envOf, type Filled, filled, verify } from './support.ts';
+import { command, envOf, type Filled, filled, verify } from './support.ts';
 
 /** Embedded stores are copied while servers write to them, then restored. */
 describe('Backups of the embedded stores', function () {
@@ -30,18 +33,9 @@ describe('Backups of the embedded stores', function () {
   let world: World;
   let made: Filled;
 
-  let hasEnded = true;
-
-  beforeEach(async () => {
-    // Tests that leave their server running share it.
-    if (!hasEnded) return;
-    await endWorld();
+  before(async () => {
     world = await startWorld();
     made = await filled(world);
-    hasEnded = false;
-    void world.server.exited.then(() => {
-      hasEnded = true;
-    });
   });
   after(endWorld);
 
@@ -65,6 +59,16 @@ describe('Backups of the embedded stores', function () {
   const restore = async (where: Places, ...more: readonly string[]): Promise<void> => {
     const { code, stdout, stderr } = await restored(where, ...more);
     expect([code, stdout], stderr).to.deep.equal([0, '']);
+  };
+  /** The sentence with which the command ends, without a process. */
+  const refusalOf = async ({ to: from, keys: keysFrom, into }: Places): Promise<string> => {
+    const plan = { from, keysFrom, into, keysInto: undefined, olderKeys: false };
+    return z.instanceof(BackupError).parse(await rejection(restoreBackup(plan))).message;
+  };
+  const backupRefusal = async (to: string, keysTo: string): Promise<string> => {
+    const { dataDir } = world.server;
+    const plan = { dataDir, keys: join(dataDir, 'keys.db'), to, keysTo };
+    return z.instanceof(BackupError).parse(await rejection(backUp(plan, '2026-01-01T00:00:00Z'))).message;
   };
   /** Reads from a second server with tokens of the same people. */
   const at =
@@ -107,7 +111,6 @@ describe('Backups of the embedded stores', function () {
     expect((await readdir(where.keys)).toSorted()).to.deep.equal(['backup.json', 'keys.db']);
     // The data's folder holds the keys in no form.
     expect(await findIn(where.to, KEYS)).to.deep.equal([]);
-    await world.server.stop();
 
     await restore(where);
     const checked = await verify(where.into, '--no-read-models');
@@ -144,13 +147,12 @@ describe('Backups of the embedded stores', function () {
     const where = await places();
     await backedUp(where);
     const late = (await ada.api.post(path, { body: 'late' }, keyed('late'))).as(liveMessage, 201);
-    await world.server.stop();
     // A backup copies answers after the log. Here they include the answer of a write that the copied log lacks.
-    const between = await copyOf(world.server.dataDir);
-    for (const end of ['', '-wal', '-shm']) await rm(join(between, `events.db${end}`), { force: true });
-    await cp(join(where.to, 'events.db'), join(between, 'events.db'));
-    const later = await places();
-    await backedUp(later, between);
+    const [whole, later] = [await places(), await places()];
+    await backedUp(whole);
+    await restore(whole);
+    await cp(join(where.to, 'events.db'), join(whole.into, 'events.db'));
+    await backedUp(later, whole.into);
 
     await restore(later);
     const server = await startServer({ dataDir: later.into });
@@ -174,36 +176,6 @@ describe('Backups of the embedded stores', function () {
     expect(second).to.deep.equal({ id: late.id, replayed: null });
     expect(await send('late')).to.deep.equal({ id: late.id, replayed: 'true' });
     await server.stop();
-  });
-
-  it('are refused when the backup was killed midway', async () => {
-    const record = await newRecord(made.tenant);
-    for (let nth = 0; nth < 12; nth += 1) {
-      await uploaded(made.tenant.admin.api, record, `${nth}`.repeat(2_000_000));
-    }
-    let killed = 0;
-    for (const what of ['blobs', 'events.db', 'answers.db', 'blobs.txt']) {
-      const where = await places();
-      const args = [MAIN, 'backup', '--to', where.to, '--keys-to', where.keys];
-      const child = spawn(process.execPath, args, {
-        env: { ...OF_CHILDREN, ...envOf(world.server.dataDir) },
-        stdio: 'ignore',
-      });
-      const ended = once(child, 'exit');
-      await eventually('a part', () => existsSync(join(where.to, what)) || child.exitCode !== null, 120_000);
-      child.kill('SIGKILL');
-      await ended;
-      if (existsSync(join(where.to, 'backup.json'))) continue;
-      killed += 1;
-      const refused = await restored(where);
-      expect(refused.code).to.equal(1);
-      expect(refused.stderr).to.equal(`${where.to} holds no complete backup: backup.json is missing.\n`);
-      expect(existsSync(where.into)).to.equal(false);
-      // A killed backup is not continued either: a backup needs an empty folder.
-      const more = await command(world.server.dataDir, 'backup', '--to', where.to, '--keys-to', where.keys);
-      expect([more.code, more.stderr]).to.deep.equal([1, `${where.to} is not empty.\n`]);
-    }
-    expect(killed).to.be.greaterThan(1);
   });
 
   it('are refused when a byte, a file or a line differs', async () => {
@@ -265,8 +237,7 @@ describe('Backups of the embedded stores', function () {
       await cp(where.to, spoilt.to, { recursive: true });
       await cp(where.keys, spoilt.keys, { recursive: true });
       await work(spoilt);
-      const { code, stderr } = await restored(spoilt);
-      expect([code, refusal.test(stderr)], `${what}: ${stderr}`).to.deep.equal([1, true]);
+      expect(await refusalOf(spoilt), what).to.match(refusal);
       expect((await readdir(join(spoilt.to, '..'))).toSorted(), what).to.deep.equal(['data', 'keys']);
     }
   });
@@ -282,23 +253,13 @@ describe('Backups of the embedded stores', function () {
     };
     await refused({ ...second, into: world.server.dataDir }, /is not empty/);
     await refused({ ...second, keys: first.keys }, /These keys are older than the log/);
-    const other = await startServer();
     const foreign = await places();
-    const { code } = await command(other.dataDir, 'backup', '--to', foreign.to, '--keys-to', foreign.keys);
-    expect(code).to.equal(0);
+    await backedUp(foreign, (await sharedWorld()).server.dataDir);
     await refused({ ...first, keys: foreign.keys }, /These keys belong to another log/);
-    const same = await command(
-      world.server.dataDir,
-      'backup',
-      '--to',
-      join(first.into, 'a'),
-      '--keys-to',
-      join(first.into, 'a', 'b'),
+    const same = join(first.into, 'a');
+    expect(await backupRefusal(same, join(same, 'b'))).to.equal(
+      'Keys and data must be kept apart: neither folder may be inside the other.',
     );
-    expect([same.code, same.stderr]).to.deep.equal([
-      1,
-      'Keys and data must be kept apart: neither folder may be inside the other.\n',
-    ]);
     const outside = await command(world.server.dataDir, 'backup', '--to', first.into);
     expect(outside.code).to.equal(2);
     const link = join(first.into, '..', 'link');
@@ -309,8 +270,7 @@ describe('Backups of the embedded stores', function () {
         [to, keys],
         [keys, to],
       ] as const) {
-        const { stderr } = await command(world.server.dataDir, 'backup', '--to', a, '--keys-to', b);
-        expect(stderr).to.match(/^The backup must be outside the data folder/);
+        expect(await backupRefusal(a, b)).to.match(/^The backup must be outside the data folder/);
         expect([existsSync(to), existsSync(keys)]).to.deep.equal([false, false]);
       }
     }
@@ -333,7 +293,6 @@ describe('Backups of the embedded stores', function () {
     await backedUp(before);
     await forgotten(made.tenant.admin, person);
     await backedUp(after);
-    await world.server.stop();
     const { name = '', key = '' } = person.traces;
     expect(await findIn(before.keys, { key }), 'the older keys hold it').not.to.deep.equal([]);
     await restore({ ...after, keys: before.keys }, '--older-keys');
@@ -360,19 +319,33 @@ describe('Backups of the embedded stores', function () {
     }
   });
 
-  it('restore the text of messages that were not deleted', async () => {
-    const where = await places();
-    await backedUp(where);
-    const before = await allMessages(made.ada, made.chat);
-    await world.server.stop();
-    await restore(where);
-    await cp(where.into, world.server.dataDir, { recursive: true, force: true });
-    await rm(join(world.server.dataDir, 'read-models.db'), { force: true });
-    for (const end of ['-wal', '-shm'])
-      await rm(join(world.server.dataDir, `read-models.db${end}`), { force: true });
-    await world.restart();
-    await world.ready();
-    expect(await allMessages(made.ada, made.chat)).to.deep.equal(before);
+  it('are refused when the backup was killed midway', async () => {
+    const record = await newRecord(made.tenant);
+    for (let nth = 0; nth < 12; nth += 1) {
+      await uploaded(made.tenant.admin.api, record, `${nth}`.repeat(2_000_000));
+    }
+    let killed = 0;
+    for (const what of ['blobs', 'events.db', 'answers.db', 'blobs.txt']) {
+      const where = await places();
+      const args = [MAIN, 'backup', '--to', where.to, '--keys-to', where.keys];
+      const child = spawn(process.execPath, args, {
+        env: { ...OF_CHILDREN, ...envOf(world.server.dataDir) },
+        stdio: 'ignore',
+      });
+      const ended = once(child, 'exit');
+      await eventually('a part', () => existsSync(join(where.to, what)) || child.exitCode !== null, 120_000);
+      child.kill('SIGKILL');
+      await ended;
+      if (existsSync(join(where.to, 'backup.json'))) continue;
+      killed += 1;
+      expect(await refusalOf(where)).to.equal(
+        `${where.to} holds no complete backup: backup.json is missing.`,
+      );
+      expect(existsSync(where.into)).to.equal(false);
+      // A killed backup is not continued either: a backup needs an empty folder.
+      expect(await backupRefusal(where.to, where.keys)).to.equal(`${where.to} is not empty.`);
+    }
+    expect(killed).to.be.greaterThan(1);
   });
 });
 
