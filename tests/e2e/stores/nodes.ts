@@ -6,7 +6,7 @@ import { open, parseEnvelope } from '../../support/socket.ts';
 
 /** Several processes of the product on the same two stores. Each process may be killed and started again. */
 
-const RETRY_MS = 50;
+const RETRY_MS = 200;
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
 export class Node {

@@ -15,7 +15,7 @@ import { insist, Node, ResumingSocket } from './nodes.ts';
 const SETTLED_MS = 180_000;
 const FROZEN_MS = 3000;
 /** Pause between two writes of one writer: the test's MongoDB is slow, and reads must still be in time. */
-const PACE_MS = 200;
+const PACE_MS = 500;
 const record = z.looseObject({ id: z.uuid() });
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
