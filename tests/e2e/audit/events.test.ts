@@ -10,7 +10,7 @@ import { chainFaults } from '../../support/chain.ts';
 import type { Client } from '../../support/client.ts';
 import { atPresentPace } from '../../support/pace.ts';
 import { eventually } from '../../support/server.ts';
-import { verdictOfNode } from '../../support/verifiers.ts';
+import { verdictOfArgs, verdictOfNode } from '../../support/verifiers.ts';
 import {
   BASE,
   endWorld,
@@ -283,7 +283,12 @@ describe('The audit export of events', () => {
       expect(heads.length).to.equal(whole.streams);
       const again = await written('again.ndjson', await exported());
       expect(
-        await verdictOfNode('--export', again, ...args.slice(2), await written('proof.ndjson', listed.text)),
+        await verdictOfArgs([
+          '--export',
+          again,
+          ...args.slice(2),
+          await written('proof.ndjson', listed.text),
+        ]),
       ).to.deep.include({ verified: true });
     });
 
@@ -311,7 +316,7 @@ describe('The audit export of events', () => {
       );
       const args = ['--heads', file, '--public-key', head.public_key];
       const to = await written('later.ndjson', await exported());
-      expect(await verdictOfNode('--export', to, ...args)).to.deep.include({ verified: true });
+      expect(await verdictOfArgs(['--export', to, ...args])).to.deep.include({ verified: true });
     }).timeout(90_000);
 
     const parsedHeads = (text: string) =>

@@ -8,17 +8,25 @@ import { buffer } from 'node:stream/consumers';
 import { expect } from 'chai';
 import type { StoredEvent } from '../../../application/ports/event-store.ts';
 import { type Config, readConfig } from '../../../infrastructure/config.ts';
+import type { LogImport } from '../../../infrastructure/event-store/log-import.ts';
 import { openSqliteImport } from '../../../infrastructure/event-store/sqlite/import.ts';
+import { importStores } from '../../../infrastructure/move/import.ts';
 import { openAnswers, openBlobs, openEvents, openKeys } from '../../../infrastructure/stores.ts';
 import { admin, MAIN } from '../../support/admin-cli.ts';
-import { startEventStoreDb, type TestEventStoreDb } from '../../support/eventstoredb/start.ts';
+import { type LocalEventStoreDb, serveHere } from '../../support/eventstoredb/serve.ts';
+import { rejection } from '../../support/eventually.ts';
 import { testLogger } from '../../support/fakes.ts';
 import { exportedEvents, importAll } from '../../support/imported-logs.ts';
 import { describeWithMongo, type TestDatabase } from '../../support/mongodb-server.ts';
 import { eventually, KEYS, newDataFolder, OF_CHILDREN } from '../../support/server.ts';
 import { endWorld } from '../../support/world.ts';
 
-const EVENTS = 1500;
+/** More than an import appends at once (500). */
+const EVENTS = 900;
+/** More than an import stores at once (200). */
+const KEYS_OF_DATA = 250;
+/** Larger than a chunk of GridFS. */
+const LARGE = 300_000;
 type Env = Readonly<Record<string, string>>;
 
 /** All data that a move copies, read from the configured stores. */
@@ -50,7 +58,7 @@ const fill = async (dataDir: string, events: readonly StoredEvent[]): Promise<vo
   const config = readConfig({ DATA_DIR: dataDir });
   await importAll(openSqliteImport(join(dataDir, 'events.db')), events);
   const [keys, answers, blobs] = [await openKeys(config), await openAnswers(config), await openBlobs(config)];
-  const ids = Array.from({ length: 500 }, () => `t0/message-${randomUUID()}`);
+  const ids = Array.from({ length: KEYS_OF_DATA }, () => `t0/message-${randomUUID()}`);
   await keys.put(ids.map((id) => ({ id, wrapped: new Uint8Array(randomBytes(60)) })));
   for (const id of ids.slice(0, 20)) await keys.destroy(id);
   const later = Date.now() + 3_600_000;
@@ -66,7 +74,8 @@ const fill = async (dataDir: string, events: readonly StoredEvent[]): Promise<vo
     if (nth % 2 === 0) await answers.put('t0/ann', `key-${nth}`, answer, later);
   }
   for (let nth = 0; nth < 20; nth += 1) {
-    await blobs.put({ tenantId: 't0', id: randomUUID() }, Readable.from([randomBytes(300_000)]));
+    const size = nth < 4 ? LARGE : 1000;
+    await blobs.put({ tenantId: 't0', id: randomUUID() }, Readable.from([randomBytes(size)]));
   }
   for (const store of [keys, answers, blobs]) await store.close();
 };
@@ -74,20 +83,22 @@ const fill = async (dataDir: string, events: readonly StoredEvent[]): Promise<vo
 await describeWithMongo('A move that is interrupted or damaged', (title, start) => {
   describe(title, function () {
     this.timeout(300_000);
-    let server: TestEventStoreDb;
+    let server: LocalEventStoreDb;
     let database: TestDatabase;
     let folder: string;
     let source: Config;
+    let wanted: Awaited<ReturnType<typeof contents>>;
     let from: readonly string[];
 
     before(async () => {
-      server = await startEventStoreDb();
+      server = await serveHere();
       database = start();
       folder = await newDataFolder();
       const dataDir = join(folder, 'source');
       await mkdir(dataDir);
       await fill(dataDir, exportedEvents(EVENTS, 300));
       source = readConfig({ DATA_DIR: dataDir });
+      wanted = await contents(source);
       const to = ['--to', join(folder, 'data'), '--keys-to', join(folder, 'keys')];
       const { code, stdout, stderr } = await admin(['export-stores', ...to], { ...KEYS, DATA_DIR: dataDir });
       expect([code, stdout], stderr).to.deep.equal([0, '']);
@@ -124,14 +135,14 @@ await describeWithMongo('A move that is interrupted or damaged', (title, start) 
     };
 
     const expectComplete = async (env: Env): Promise<void> => {
-      const [made, wanted] = [await contents(readConfig({ ...env })), await contents(source)];
+      const made = await contents(readConfig({ ...env }));
       expect(made.events).to.deep.equal(wanted.events);
       expect(made.keys).to.deep.equal(wanted.keys);
       expect(made.blobs).to.deep.equal(wanted.blobs);
       expect(made.answers).to.have.deep.members(wanted.answers);
     };
 
-    const STAGES = ['The export is complete', 'Keys: 500', 'Files: 20', 'Stored answers: 75'];
+    const STAGES = ['The export is complete', `Keys: ${KEYS_OF_DATA}`, 'Files: 20', 'Stored answers: 75'];
 
     it('continues in embedded stores after kill -9 at any stage', async () => {
       const env = { DATA_DIR: join(folder, 'embedded') };
@@ -158,7 +169,7 @@ await describeWithMongo('A move that is interrupted or damaged', (title, start) 
       for (const stage of STAGES) {
         expect(await killed(env, async (reported) => reported.includes(stage)), stage).to.equal(true);
       }
-      const isUnderWay = async (): Promise<boolean> => (await server.counts()).appended > 400;
+      const isUnderWay = async (): Promise<boolean> => server.counts.appended > 200;
       expect(await killed(env, isUnderWay), 'between events').to.equal(true);
       const { code, stderr } = await imported(env);
       expect(code, stderr).to.equal(0);
@@ -194,36 +205,44 @@ await describeWithMongo('A move that is interrupted or damaged', (title, start) 
     it('refuses a damaged or incomplete export before anything is written', async () => {
       const env = { DATA_DIR: join(folder, 'refused') };
       const spoiled = join(folder, 'spoiled');
-      const args = ['--from', spoiled, '--keys-from', join(folder, 'keys')];
+      const keys = join(folder, 'keys');
+      const never = async (): Promise<never> => {
+        throw new Error('a store was opened');
+      };
+      const log: LogImport = { begin: never, append: never, finish: never, close: never };
+      /** The reason of a refusal, without a process. */
       const refusal = async (spoil: () => Promise<void>): Promise<string> => {
         await rm(spoiled, { recursive: true, force: true });
         await cp(join(folder, 'data'), spoiled, { recursive: true });
         await spoil();
-        const { code, stdout, stderr } = await imported(env, args);
-        expect([code, stdout], stderr).to.deep.equal([1, '']);
-        return stderr;
+        const target = { log, expectEmpty: never, open: never, report: () => undefined };
+        return String(await rejection(importStores({ from: spoiled, keysFrom: keys, ...target })));
       };
-      const log = join(spoiled, 'events.ndjson');
+      const path = join(spoiled, 'events.ndjson');
+      const linesOf = async (): Promise<string[]> => (await readFile(path, 'utf8')).split('\n');
       const flipped = refusal(async () => {
-        const lines = (await readFile(log, 'utf8')).split('\n');
-        lines[1233] = lines[1233]?.replace('"n\\":1233', '"n\\":1333') ?? '';
-        await writeFile(log, lines.join('\n'));
+        const events = await linesOf();
+        events[733] = events[733]?.replace('"n\\":733', '"n\\":833') ?? '';
+        await writeFile(path, events.join('\n'));
       });
-      expect(await flipped).to.match(/Line 1234 of events\.ndjson is damaged\./);
-      const cut = refusal(async () => truncate(log, (await readFile(log)).length - 100));
-      expect(await cut).to.match(/Line 1500 of events\.ndjson is damaged\./);
+      expect(await flipped).to.match(/Line 734 of events\.ndjson is damaged\./);
+      const cut = refusal(async () => truncate(path, (await readFile(path)).length - 100));
+      expect(await cut).to.match(/Line 900 of events\.ndjson is damaged\./);
       const shorter = refusal(async () => {
-        const lines = (await readFile(log, 'utf8')).split('\n');
-        await writeFile(log, `${lines.slice(0, 1000).join('\n')}\n`);
+        const events = await linesOf();
+        await writeFile(path, `${events.slice(0, 600).join('\n')}\n`);
       });
-      expect(await shorter).to.match(/has 1000 lines, but the export wrote 1500/);
+      expect(await shorter).to.match(/has 600 lines, but the export wrote 900/);
       const swapped = refusal(async () => {
-        const lines = (await readFile(log, 'utf8')).split('\n');
-        [lines[5], lines[6]] = [lines[6] ?? '', lines[5] ?? ''];
-        await writeFile(log, lines.join('\n'));
+        const events = await linesOf();
+        [events[5], events[6]] = [events[6] ?? '', events[5] ?? ''];
+        await writeFile(path, events.join('\n'));
       });
       expect(await swapped).to.match(/checksum differs/);
       expect(await refusal(() => rm(join(spoiled, 'export.json')))).to.match(/no complete export/);
+      const refused = await imported(env, ['--from', spoiled, '--keys-from', keys]);
+      expect([refused.code, refused.stdout]).to.deep.equal([1, '']);
+      expect(refused.stderr).to.match(/no complete export/);
       const { code, stderr } = await imported(env);
       expect(code, stderr).to.equal(0);
       await expectComplete(env);

@@ -8,7 +8,7 @@ import { describeWithMongo, type TestDatabase } from '../../support/mongodb-serv
 import { eventually, KEYS, newDataFolder } from '../../support/server.ts';
 import { liveMessage } from '../../support/shapes.ts';
 import { listen } from '../../support/socket.ts';
-import { verdictOfNode } from '../../support/verifiers.ts';
+import { verdictOfArgs } from '../../support/verifiers.ts';
 import { BASE, endWorld, startWorld, type TestTenant, type World } from '../../support/world.ts';
 import { GONE } from '../erasure/support.ts';
 import { move, posted, REPORTS, withBooks } from '../ledger/support.ts';
@@ -109,7 +109,7 @@ await describeWithMongo('A move of all data between the embedded stores and the 
         for (const [nth, head] of [...former, proof].entries()) {
           const file = await kept(folder, `${name}-${nth}.proof`, head);
           const args = ['--export', lines, '--proof', file, '--public-key', publicKeyIn(former[0] ?? proof)];
-          const verdict = await verdictOfNode(...args);
+          const verdict = await verdictOfArgs(args);
           expect(verdict, `head ${nth} on ${name}`).to.deep.include({ verified: true, fault: null });
         }
         return proof;

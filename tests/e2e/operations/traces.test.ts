@@ -8,7 +8,7 @@ import type { Client } from '../../support/client.ts';
 import { type OtlpReceiver, type ReceivedSpan, startOtlpReceiver } from '../../support/otlp-receiver.ts';
 import { eventually } from '../../support/server.ts';
 import { listen } from '../../support/socket.ts';
-import { hasPython, verdictOfNode, verdictOfPython } from '../../support/verifiers.ts';
+import { hasPython, verdictOfArgs, verdictOfPython } from '../../support/verifiers.ts';
 import { closeReceivers, startReceiver } from '../../support/webhook-receiver.ts';
 import { BASE, endWorld, startWorld, talk, type World } from '../../support/world.ts';
 import { OPEN, paidTenant, plainEntity, subscribe } from '../webhooks/support.ts';
@@ -68,7 +68,7 @@ describe('Traces', () => {
       await writeFile(head, proof.text);
       const { public_key } = proof.as(z.looseObject({ public_key: z.string() }));
       const args = ['--export', events, '--public-key', public_key, '--proof', head];
-      expect((await verdictOfNode(...args)).verified).to.equal(true);
+      expect((await verdictOfArgs(args)).verified).to.equal(true);
       if (hasPython()) expect((await verdictOfPython(...args)).verified).to.equal(true);
     } finally {
       await rm(folder, { recursive: true });

@@ -1,5 +1,5 @@
 import { Server, ServerCredentials } from '@grpc/grpc-js';
-import { noCounts } from './counts.ts';
+import { type Counts, noCounts } from './counts.ts';
 import { EventLog } from './event-log.ts';
 import { addServices } from './service.ts';
 import { type State, usualPace } from './state.ts';
@@ -21,12 +21,19 @@ export const serve = async (port: number, state: State): Promise<{ server: Serve
   return { server, port: bound };
 };
 
+export interface LocalEventStoreDb {
+  readonly url: string;
+  readonly counts: Counts;
+  stop(): Promise<void>;
+}
+
 /** An empty test server in this process, for tests that neither freeze nor kill it: a process takes far longer to start. */
-export const serveHere = async () => {
+export const serveHere = async (): Promise<LocalEventStoreDb> => {
   const state = { log: new EventLog(undefined), counts: noCounts(), pace: usualPace(), readyAt: 0 };
   const { server, port } = await serve(0, state);
   return {
     url: `esdb://127.0.0.1:${port}?tls=false&keepAliveInterval=-1`,
+    counts: state.counts,
     stop: async () => server.forceShutdown(),
   };
 };
