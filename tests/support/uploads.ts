@@ -118,13 +118,17 @@ export const beginUpload = (server: Server, token: string, record: TestRecord, c
   };
 };
 
-/** Paths of complete and incomplete blobs in a data folder. */
-export const blobsIn = async (dataDir: string): Promise<{ whole: string[]; half: string[] }> => {
+/** Paths of complete and incomplete blobs in a data folder. @param tenantId default: complete ones of all tenants */
+export const blobsIn = async (
+  dataDir: string,
+  tenantId = '',
+): Promise<{ whole: string[]; half: string[] }> => {
   const folder = join(dataDir, 'blobs');
   const entries = await readdir(folder, { recursive: true, withFileTypes: true });
   const paths = entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
   const isHalf = (path: string): boolean => path.startsWith(join(folder, '.incoming'));
-  return { whole: paths.filter((path) => !isHalf(path)), half: paths.filter(isHalf) };
+  const isOwn = (path: string): boolean => path.startsWith(join(folder, tenantId));
+  return { whole: paths.filter((path) => !isHalf(path) && isOwn(path)), half: paths.filter(isHalf) };
 };
 
 /** Number of files in the server's blob folder that its process has open. */

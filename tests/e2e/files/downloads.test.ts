@@ -18,7 +18,8 @@ import {
 import { annAndRecord } from './support.ts';
 
 describe('Downloading files', () => {
-  const here = forSuite(annAndRecord);
+  const here = forSuite(() => annAndRecord());
+  const ownBlobs = () => blobsIn(here().world.server.dataDir, here().tenant.id);
 
   const get = (id: string, headers: Record<string, string> = {}, method = 'GET') =>
     download(here().world.server, here().ann.token, id, { headers, method });
@@ -114,15 +115,15 @@ describe('Downloading files', () => {
   });
 
   it('removes a deleted file from list and disk, and keeps the others', async () => {
-    const { world, tenant, ann, record } = here();
+    const { tenant, ann, record } = here();
     const own = await newRecord(tenant, record.entity);
     const [kept, gone] = [await uploaded(ann.api, own, 'kept'), await uploaded(ann.api, own, 'gone')];
-    const before = (await blobsIn(world.server.dataDir)).whole.length;
+    const before = (await ownBlobs()).whole.length;
     const answer = await ann.api.delete(`${FILES}/${gone.id}`);
     expect([answer.status, answer.text]).to.deep.equal([204, '']);
     expect(answer.header('x-event-position')).to.be.a('string');
     expect((await ann.api.get(filesOf(own))).as(files)).to.deep.equal([kept]);
-    const { whole } = await blobsIn(world.server.dataDir);
+    const { whole } = await ownBlobs();
     expect(whole).to.have.length(before - 1);
     expect(whole.some((path) => path.includes(gone.id))).to.equal(false);
   });
@@ -177,7 +178,7 @@ describe('Downloading files', () => {
   });
 
   it('answers 404 at once for files of a deleted record and deletes their bytes', async () => {
-    const { world, tenant, ann, record } = here();
+    const { tenant, ann, record } = here();
     const own = await newRecord(tenant, record.entity);
     const made: File[] = [];
     for (let i = 0; i < 5; i += 1) made.push(await uploaded(ann.api, own, `file ${i}`));
@@ -188,7 +189,7 @@ describe('Downloading files', () => {
       expect((await ann.api.delete(`${FILES}/${id}`)).status).to.equal(404);
     }
     await eventually('their bytes are gone', async () => {
-      const { whole } = await blobsIn(world.server.dataDir);
+      const { whole } = await ownBlobs();
       return !made.some(({ id }) => whole.some((path) => path.endsWith(id)));
     });
   });

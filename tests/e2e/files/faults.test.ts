@@ -22,10 +22,11 @@ import {
   upload,
   uploaded,
 } from '../../support/uploads.ts';
+import { startWorld } from '../../support/world.ts';
 import { annAndRecord } from './support.ts';
 
 describe('Files under faults', () => {
-  const here = forSuite(annAndRecord);
+  const here = forSuite(() => annAndRecord(startWorld));
 
   const halves = async (): Promise<number> => (await blobsIn(here().world.server.dataDir)).half.length;
 

@@ -1,9 +1,9 @@
 import { newRecord } from '../../support/records.ts';
-import { startWorld } from '../../support/world.ts';
+import { sharedWorld, type World } from '../../support/world.ts';
 
-/** A tenant with the operator Ann, and a record for files. */
-export const annAndRecord = async () => {
-  const world = await startWorld();
+/** A tenant with the operator Ann, and a record for files. @param start `startWorld` for tests that end their server */
+export const annAndRecord = async (start: () => Promise<World> = sharedWorld) => {
+  const world = await start();
   const tenant = await world.tenant();
   return { world, tenant, ann: await tenant.person('Ann'), record: await newRecord(tenant) };
 };

@@ -22,7 +22,8 @@ import {
 import { annAndRecord } from './support.ts';
 
 describe('Uploading files', () => {
-  const here = forSuite(annAndRecord);
+  const here = forSuite(() => annAndRecord());
+  const ownBlobs = () => blobsIn(here().world.server.dataDir, here().tenant.id);
 
   it('answers with name, type, size, digest and time, and returns the same bytes', async () => {
     const { world, ann, record } = here();
@@ -46,10 +47,10 @@ describe('Uploading files', () => {
     const made = await uploaded(ann.api, record, exact);
     expect([made.size, made.sha256]).to.deep.equal([FILE_LIMIT, sha256(exact)]);
     expect((await download(world.server, ann.token, made.id)).bytes.equals(exact)).to.equal(true);
-    const before = await blobsIn(world.server.dataDir);
+    const before = await ownBlobs();
     const refused = await upload(ann.api, record, content);
     expect([refused.status, refused.error]).to.deep.equal([413, 'payload_too_large']);
-    expect(await blobsIn(world.server.dataDir)).to.deep.equal(before);
+    expect(await ownBlobs()).to.deep.equal(before);
   });
 
   it('accepts an empty file', async () => {
@@ -102,7 +103,7 @@ describe('Uploading files', () => {
 
   it('refuses invalid bodies, and stores nothing', async () => {
     const { world, ann, record } = here();
-    const before = await blobsIn(world.server.dataDir);
+    const before = await ownBlobs();
     const send = (raw: Uint8Array | string, type: string, to = record) =>
       ann.api.post(filesOf(to), undefined, {
         raw: typeof raw === 'string' ? raw : new Uint8Array(raw),
@@ -129,7 +130,7 @@ describe('Uploading files', () => {
     ] as const) {
       expect([answer.status, answer.error], answer.text).to.deep.equal([status, error]);
     }
-    expect(await blobsIn(world.server.dataDir)).to.deep.equal(before);
+    expect(await ownBlobs()).to.deep.equal(before);
   });
 
   it('lists the files of a record newest first, in pages', async () => {
@@ -175,7 +176,7 @@ describe('Uploading files', () => {
     const headers = { 'idempotency-key': randomUUID() };
     const first = await upload(ann.api, own, 'the same', { headers });
     const made = first.as(file, 201);
-    const blobs = (await blobsIn(world.server.dataDir)).whole.length;
+    const blobs = (await ownBlobs()).whole.length;
     const again = await upload(ann.api, own, 'the same', { headers });
     expect([again.status, again.text, again.header('idempotency-replayed')]).to.deep.equal([
       201,
@@ -197,7 +198,7 @@ describe('Uploading files', () => {
     );
     expect(new Set(many.map(({ text }) => text)).size).to.equal(1);
     expect((await ann.api.get(filesOf(own))).as(files)).to.have.length(2);
-    expect((await blobsIn(world.server.dataDir)).whole).to.have.length(blobs + 1);
+    expect((await ownBlobs()).whole).to.have.length(blobs + 1);
     expect(String((await download(world.server, ann.token, made.id)).bytes)).to.equal('the same');
   });
 
