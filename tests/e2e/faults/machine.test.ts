@@ -3,7 +3,16 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { eventually, newDataFolder, startAndExit } from '../../support/server.ts';
 import { type SmallDisk, smallDisk } from '../../support/small-disk.ts';
-import { BASE, endWorld, type Member, say, startWorld, talk, type World } from '../../support/world.ts';
+import {
+  BASE,
+  endWorld,
+  type Member,
+  say,
+  sharedWorld,
+  startWorld,
+  talk,
+  type World,
+} from '../../support/world.ts';
 
 /** Faults of the machine: its disk, its folders, its ports. */
 
@@ -139,7 +148,7 @@ describe('A start', () => {
   });
 
   it('ends with one sentence when the port is in use, and the other server goes on', async () => {
-    const world = await startWorld();
+    const world = await sharedWorld();
     const { code, output } = await startAndExit({ PORT: String(world.server.port) });
     expect(code).to.equal(1);
     // A stack trace may follow, depending on the level of the log.

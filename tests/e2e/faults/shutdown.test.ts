@@ -6,7 +6,15 @@ import { atPresentPace } from '../../support/pace.ts';
 import { eventually, startAndExit } from '../../support/server.ts';
 import { liveMessage } from '../../support/shapes.ts';
 import { allMessages } from '../../support/unread-model.ts';
-import { BASE, endWorld, type Member, startWorld, talk, type World } from '../../support/world.ts';
+import {
+  BASE,
+  endWorld,
+  type Member,
+  restartEnded,
+  startWorld,
+  talk,
+  type World,
+} from '../../support/world.ts';
 
 describe('SIGTERM', () => {
   let world: World;
@@ -128,10 +136,10 @@ describe('SIGTERM', () => {
 
   it('has the same effect when sent twice, and so have SIGINT and the SIGHUP of a closing terminal', async () => {
     for (const signals of [['SIGINT', 'SIGTERM'], ['SIGTERM', 'SIGTERM'], ['SIGHUP']] as const) {
+      await restartEnded(world);
       for (const signal of signals) world.server.signal(signal);
       expect((await world.server.exited).code).to.equal(0);
       expect(world.server.output()).to.contain('"msg":"stopped"');
-      await world.restart();
     }
   });
 });
