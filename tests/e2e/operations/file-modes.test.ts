@@ -1,5 +1,6 @@
 import { chmod, mkdir, readdir, stat } from 'node:fs/promises';
 import { join, relative } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
 import { expect } from 'chai';
 import { admin } from '../../support/admin-cli.ts';
 import { newPartner } from '../../support/partners.ts';
@@ -8,6 +9,11 @@ import { eventually, KEYS, newDataFolder, startServer } from '../../support/serv
 import { uploaded } from '../../support/uploads.ts';
 import { endWorld, startWorld, type World } from '../../support/world.ts';
 import { generate, INVOICES, newCustomer, priceMessages, send } from '../billing/invoice-support.ts';
+
+/** A file that is private with this umask is private with any other one. */
+const UMASK = 0o000;
+/** Pause between two looks, short beside the time that a command takes. */
+const LOOK_MS = 3;
 
 /** Starts a child with a umask, which this process has only for that moment. */
 const under = <T>(umask: number, start: () => T): T => {
@@ -55,68 +61,60 @@ describe('Files at rest', function () {
     await home.admin.api.get('/api/v1/tenant/audit/proof');
   };
 
-  for (const umask of [0o000, 0o022]) {
-    const name = umask.toString(8).padStart(3, '0');
-    it(`are readable by their owner only, whatever the umask: ${name}`, async () => {
-      const parent = await newDataFolder();
-      const place = (name: string): string => join(parent, name);
-      const env = { MASTER_KEY: undefined, AUDIT_HEADS: place('heads') };
-      const world = await under(umask, () => startWorld({ dataDir: place('data'), env }));
-      expect(world.server.output()).not.to.contain('other users');
-      await writeAll(world);
-      const data = await eventually(
-        'a file of each kind',
-        async () => {
-          const found = await modesIn(place('data'));
-          const names = [...found.keys()].join('\n');
-          const heads = [...(await modesIn(place('heads'))).keys()].some((name) => name.endsWith('.ndjson'));
-          const kinds = [
-            ...['events', 'read-models', 'keys', 'answers', 'corpus', 'snapshots', 'heads'].map(
-              (name) => new RegExp(`^${name}\\.db$`, 'm'),
-            ),
-            ...[/^events\.db-wal$/m, /^events\.db-shm$/m, /^blobs\/t_[^/]+\/..\/..\/.+$/m],
-            ...[/^billing\/.+\.json$/m, /^development-secrets\.json$/m, /^audit-signing-key\.pem$/m],
-          ];
-          return heads && kinds.every((kind) => kind.test(names)) && found;
-        },
-        60_000,
-      );
-      expectPrivate(data);
-      const commands = [
-        ['rotate-key', '--family', 'tenant'],
-        ['verify-data'],
-        ['backup', '--to', place('copy'), '--keys-to', place('copied-keys')],
-        [
-          'restore',
-          '--from',
-          place('copy'),
-          '--keys-from',
-          place('copied-keys'),
-          '--into',
-          place('restored'),
-        ],
-      ];
-      for (const args of commands) {
-        let isRunning = true;
-        const running = under(umask, () => admin(args, { DATA_DIR: place('data') }, '', 120_000));
-        void running.finally(() => {
-          isRunning = false;
-        });
-        // Commands create temporary files: locks, and read models for comparison.
-        while (isRunning) expectPrivate(await modesIn(parent));
-        const { code, stderr } = await running;
-        expect(code, `${args[0]}: ${stderr}`).to.equal(0);
+  it('are readable by their owner only, whatever the umask', async () => {
+    const parent = await newDataFolder();
+    const place = (name: string): string => join(parent, name);
+    const env = { MASTER_KEY: undefined, AUDIT_HEADS: place('heads') };
+    const world = await under(UMASK, () => startWorld({ dataDir: place('data'), env }));
+    expect(world.server.output()).not.to.contain('other users');
+    await writeAll(world);
+    const data = await eventually(
+      'a file of each kind',
+      async () => {
+        const found = await modesIn(place('data'));
+        const names = [...found.keys()].join('\n');
+        const heads = [...(await modesIn(place('heads'))).keys()].some((name) => name.endsWith('.ndjson'));
+        const kinds = [
+          ...['events', 'read-models', 'keys', 'answers', 'corpus', 'snapshots', 'heads'].map(
+            (name) => new RegExp(`^${name}\\.db$`, 'm'),
+          ),
+          ...[/^events\.db-wal$/m, /^events\.db-shm$/m, /^blobs\/t_[^/]+\/..\/..\/.+$/m],
+          ...[/^billing\/.+\.json$/m, /^development-secrets\.json$/m, /^audit-signing-key\.pem$/m],
+        ];
+        return heads && kinds.every((kind) => kind.test(names)) && found;
+      },
+      60_000,
+    );
+    expectPrivate(data);
+    const commands = [
+      ['rotate-key', '--family', 'tenant'],
+      ['verify-data'],
+      ['backup', '--to', place('copy'), '--keys-to', place('copied-keys')],
+      ['restore', '--from', place('copy'), '--keys-from', place('copied-keys'), '--into', place('restored')],
+    ];
+    for (const args of commands) {
+      let isRunning = true;
+      const running = under(UMASK, () => admin(args, { DATA_DIR: place('data') }, '', 120_000));
+      void running.finally(() => {
+        isRunning = false;
+      });
+      // Commands create temporary files: locks, and read models for comparison.
+      while (isRunning) {
+        expectPrivate(await modesIn(parent));
+        await setTimeout(LOOK_MS);
       }
-      await world.server.stop();
-      const all = await modesIn(parent);
-      expect([...all.keys()]).to.include.members([
-        'copy/events.db',
-        'copied-keys/keys.db',
-        'restored/events.db',
-      ]);
-      expectPrivate(all);
-    });
-  }
+      const { code, stderr } = await running;
+      expect(code, `${args[0]}: ${stderr}`).to.equal(0);
+    }
+    await world.server.stop();
+    const all = await modesIn(parent);
+    expect([...all.keys()]).to.include.members([
+      'copy/events.db',
+      'copied-keys/keys.db',
+      'restored/events.db',
+    ]);
+    expectPrivate(all);
+  });
 
   it('in a folder that other users can read cause one warning, and the folder stays unchanged', async () => {
     const dataDir = join(await newDataFolder(), 'data');
