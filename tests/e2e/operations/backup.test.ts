@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { appendFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { cp, mkdir, readdir, readFile, rm, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
 import { expect } from 'chai';
 import { z } from 'zod';
 import { backUp } from '../../../infrastructure/backup/backup.ts';
@@ -26,6 +27,9 @@ import { download, uploaded } from '../../support/uploads.ts';
 import { BASE, endWorld, say, sharedWorld, startWorld, USERS, type World } from '../../support/world.ts';
 import { forgotten, GONE, known } from '../erasure/support.ts';
 import { command, envOf, type Filled, filled, verify } from './support.ts';
+
+/** Pause of each of three writers, which write many times during one backup. */
+const PACE_MS = 10;
 
 /** Embedded stores are copied while servers write to them, then restored. */
 describe('Backups of the embedded stores', function () {
@@ -92,6 +96,8 @@ describe('Backups of the embedded stores', function () {
     const writing = [1, 2, 3].map(async (writer) => {
       for (let nth = 0; !stopping.signal.aborted; nth += 1) {
         acknowledged.push((await say(ada, chat, `by ${writer}, the ${nth}th`)).id);
+        // Leaves the processor to the backup.
+        await setTimeout(PACE_MS);
         if (nth % 5 !== 0) continue;
         const content = `content ${writer} ${nth}`;
         stored.push({ id: (await uploaded(made.tenant.admin.api, record, content)).id, content });
