@@ -1,19 +1,17 @@
-import { execFile, spawnSync } from 'node:child_process';
+import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect } from 'chai';
 import type { Browser, Page } from 'playwright-core';
 import { createClient } from '../../client/src/index.ts';
-import { launchChromium } from '../support/chromium.ts';
+import { chromiumPath, launchChromium } from '../support/chromium.ts';
 import { cleanUp, eventually, type Server, startServer } from '../support/server.ts';
 import { type CuttingProxy, startCuttingProxy } from './cutting-proxy.ts';
 
 const CLIENT = join(import.meta.dirname, '../../client');
 const CUTS = 40;
 const MESSAGES = 60;
-/** The command of Chromium; the default is Debian's. */
-const CHROMIUM = process.env.CHROMIUM ?? 'chromium';
-const browserPath = spawnSync('sh', ['-c', `command -v ${CHROMIUM}`], { encoding: 'utf8' }).stdout.trim();
+const browserPath = chromiumPath();
 
 describe('The example chat', () => {
   let server: Server;
@@ -42,7 +40,7 @@ describe('The example chat', () => {
     expect(stdout).to.equal('');
   }).timeout(120_000);
 
-  if (browserPath === '') {
+  if (browserPath === undefined) {
     it('works in Chromium with cut connections: skipped, it is not installed', function () {
       this.skip();
     });

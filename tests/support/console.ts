@@ -54,7 +54,9 @@ export const startConsole = async (base: string): Promise<ConsoleBrowser> => {
     if (!expected.some((one) => one.test(problem))) problems.push(problem);
   };
   const newPage = async (options: BrowserContextOptions): Promise<Page> => {
-    const context = await browser.newContext({ reducedMotion: 'reduce', ...options });
+    // Pages may write to the clipboard, which the whole browser allows by itself and the headless shell does not.
+    const permissions = ['clipboard-write'];
+    const context = await browser.newContext({ reducedMotion: 'reduce', permissions, ...options });
     contexts.push(context);
     const page = await context.newPage();
     page.on('pageerror', (error) => report(`uncaught: ${error.message}`));
