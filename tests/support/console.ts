@@ -17,6 +17,8 @@ export interface ConsoleBrowser {
   readonly problems: readonly string[];
   /** Ignores a problem that the test itself causes. */
   expect(problem: RegExp): void;
+  /** Paths of all requests of a page so far. */
+  pathsOf(page: Page): ReadonlySet<string>;
   /** Ends the sessions. */
   close(): Promise<void>;
 }
@@ -48,6 +50,7 @@ export const startConsole = async (base: string): Promise<ConsoleBrowser> => {
   started ??= launchChromium(chromiumPath() ?? '');
   const browser = await started;
   const contexts: BrowserContext[] = [];
+  const paths = new WeakMap<Page, ReadonlySet<string>>();
   const problems: string[] = [];
   const expected: RegExp[] = [];
   const report = (problem: string): void => {
@@ -59,6 +62,9 @@ export const startConsole = async (base: string): Promise<ConsoleBrowser> => {
     const context = await browser.newContext({ reducedMotion: 'reduce', permissions, ...options });
     contexts.push(context);
     const page = await context.newPage();
+    const read = new Set<string>();
+    paths.set(page, read);
+    page.on('request', (request) => read.add(new URL(request.url()).pathname));
     page.on('pageerror', (error) => report(`uncaught: ${error.message}`));
     page.on('console', (line) => {
       if (isRefusal(line.text(), line.location().url)) return;
@@ -70,6 +76,7 @@ export const startConsole = async (base: string): Promise<ConsoleBrowser> => {
   return {
     problems,
     expect: (problem) => expected.push(problem),
+    pathsOf: (page) => paths.get(page) ?? new Set(),
     open: async (path = '', options = {}) => {
       const page = await newPage(options);
       await page.goto(`${base}/console${path}`);

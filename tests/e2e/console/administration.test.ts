@@ -14,7 +14,7 @@ describe('Administration in the Console', () => {
   });
 
   it('adds a person, shows errors at their fields, deactivates and forgets', async () => {
-    const page = await site.browser.openAs(tenant.admin.token, '/users');
+    const page = await site.visit(tenant.admin.token, '/users');
     const mail = `eve@${tenant.id.replace('_', '-')}.example`;
     await page.getByRole('button', { name: 'Add a person' }).click();
     await page.getByLabel('Name').fill(MARKUP);
@@ -45,7 +45,7 @@ describe('Administration in the Console', () => {
   }).timeout(60_000);
 
   it('makes an API token, shows its secret once, and revokes it', async () => {
-    const page = await site.browser.openAs(tenant.admin.token, '/api-tokens');
+    const page = await site.visit(tenant.admin.token, '/api-tokens');
     await page.getByText('No tokens yet').waitFor();
     expect(await flawsOf(page)).to.deep.equal([]);
     await page.getByRole('button', { name: 'Make a token' }).click();
@@ -69,7 +69,7 @@ describe('Administration in the Console', () => {
   }).timeout(60_000);
 
   it('installs an extension, switches it on, and uninstalls it', async () => {
-    const page = await site.browser.openAs(tenant.admin.token, '/extensions');
+    const page = await site.visit(tenant.admin.token, '/extensions');
     await page.getByRole('button', { name: 'Install' }).click();
     await page.getByLabel('Name').fill(MARKUP);
     await page.getByLabel('Id', { exact: true }).fill('acme.labels');

@@ -19,7 +19,7 @@ describe('The billing pages', () => {
 
   const signIn = (own: Record<string, unknown> = {}): Promise<Page> => site.openPartner(partner.id, own);
   const open = async (title: string): Promise<Page> => {
-    const page = await signIn();
+    const page = await site.visitPartner(partner.id);
     await page.getByRole('navigation', { name: 'Billing' }).getByRole('link', { name: title }).click();
     return page;
   };
@@ -39,7 +39,7 @@ describe('The billing pages', () => {
   });
 
   it('lead from a figure to the events behind it', async () => {
-    const page = await signIn();
+    const page = await site.visitPartner(partner.id);
     await page.getByRole('link', { name: 'Retail €3.75' }).waitFor();
     expect(await flawsOf(page)).to.deep.equal([]);
     await page.getByRole('gridcell', { name: XSS }).getByRole('link').click();

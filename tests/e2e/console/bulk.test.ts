@@ -54,7 +54,7 @@ describe('The bulk pages', () => {
   });
 
   it('edit fields by their types, with a preview, a confirmation, a commit and its counts', async () => {
-    const page = await site.browser.openAs(admin.token, '/bulk');
+    const page = await site.visit(admin.token, '/bulk');
     await page.getByText('No bulk operation yet').waitFor();
     expect(await flawsOf(page)).to.deep.equal([]);
     await page.getByRole('link', { name: 'New operation' }).click();
@@ -94,7 +94,7 @@ describe('The bulk pages', () => {
   }).timeout(60_000);
 
   it('send each type of value as the API takes it', async () => {
-    const page = await site.browser.openAs(admin.token, '/bulk/new?entity=parcel&filter=weight+%3D%3D+1');
+    const page = await site.visit(admin.token, '/bulk/new?entity=parcel&filter=weight+%3D%3D+1');
     const values = [
       ['weight', '7'],
       ['price', '12.50'],
@@ -127,7 +127,7 @@ describe('The bulk pages', () => {
 
   it('move pasted ids, and show refusals by code and as a file', async () => {
     const unknown = '01890000-0000-7000-8000-000000000000';
-    const page = await site.browser.openAs(admin.token, '/bulk/new');
+    const page = await site.visit(admin.token, '/bulk/new');
     await page.getByLabel('A list of ids').check();
     await page
       .getByRole('textbox', { name: 'Ids' })
@@ -157,7 +157,7 @@ describe('The bulk pages', () => {
 
   it('delete only after the entity’s name was typed, and cancel', async () => {
     const gone = await addRecord({ title: 'gone', weight: 90 });
-    const page = await site.browser.openAs(admin.token, '/bulk/new?entity=parcel&filter=weight+%3E+80');
+    const page = await site.visit(admin.token, '/bulk/new?entity=parcel&filter=weight+%3E+80');
     await page.getByLabel('Delete').check();
     await page.getByRole('button', { name: 'Preview' }).click();
     await heading(page, 'Delete parcel');

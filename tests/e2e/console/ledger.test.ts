@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import type { Page } from 'playwright-core';
 import { flawsOf } from '../../support/console.ts';
-import { consoleSuite, XSS } from '../../support/console-suite.ts';
+import { consoleSuite, goTo, XSS } from '../../support/console-suite.ts';
 import { eventually } from '../../support/server.ts';
 import type { Member } from '../../support/world.ts';
 import { drafted, move, posted, withBooks } from '../ledger/support.ts';
@@ -18,7 +18,7 @@ describe('The ledger pages', () => {
     page.getByRole('heading', { level: 1, name }).waitFor();
 
   it('lead from a figure to its entries, to an entry and to its events', async () => {
-    const page = await site.browser.openAs(admin.token, '/ledger');
+    const page = await site.visit(admin.token, '/ledger');
     await page.getByText('Balanced', { exact: true }).waitFor();
     expect(await flawsOf(page)).to.deep.equal([]);
     await page.getByRole('row', { name: /^4000/ }).getByRole('link', { name: '€123.45' }).first().click();
@@ -36,7 +36,7 @@ describe('The ledger pages', () => {
   }).timeout(60_000);
 
   it('show profit and loss and the balance sheet over months', async () => {
-    const page = await site.browser.openAs(admin.token, '/time-travel');
+    const page = await site.visit(admin.token, '/time-travel');
     // Records the texts that the chart draws on its canvas.
     await page.evaluate(`{
       const { fillText } = CanvasRenderingContext2D.prototype;
@@ -46,9 +46,7 @@ describe('The ledger pages', () => {
         return fillText.call(this, text, ...place);
       };
     }`);
-    await page.evaluate(
-      `history.pushState(null, '', '/console/ledger?report=pnl&from=2026-01-01&to=2026-12-31')`,
-    );
+    await goTo(page, '/ledger?report=pnl&from=2026-01-01&to=2026-12-31');
     await page.getByRole('heading', { name: 'Profit and loss from 2026-01-01 to 2026-12-31' }).waitFor();
     await page.getByRole('img', { name: /^Revenue, expenses and net income/ }).waitFor();
     // `waitForFunction` would retry by evaluating a text, which the content security policy forbids.
@@ -65,7 +63,7 @@ describe('The ledger pages', () => {
   }).timeout(60_000);
 
   it('write a draft, show a refusal at its field, and post and reverse the entry', async () => {
-    const page = await site.browser.openAs(admin.token, '/ledger/new-entry');
+    const page = await site.visit(admin.token, '/ledger/new-entry');
     await page.getByLabel('Memo', { exact: true }).fill(XSS);
     await page.getByRole('combobox', { name: 'Account' }).nth(0).fill('no-such');
     await page.getByLabel('Debit').nth(0).fill('10.50');
@@ -93,7 +91,7 @@ describe('The ledger pages', () => {
 
   it('open accounts, lock a period, and discard a draft', async () => {
     const { id } = await drafted(admin.api, {});
-    const page = await site.browser.openAs(admin.token, '/ledger/accounts');
+    const page = await site.visit(admin.token, '/ledger/accounts');
     await page.getByRole('gridcell', { name: '4000', exact: true }).waitFor();
     expect(await flawsOf(page)).to.deep.equal([]);
     await page.getByRole('button', { name: 'New account' }).click();
@@ -106,10 +104,10 @@ describe('The ledger pages', () => {
     await dialog.getByLabel('Through').fill('2020-12-31');
     await dialog.getByRole('button', { name: 'Lock', exact: true }).click();
     await page.getByText('The books are locked through 2020-12-31').waitFor();
-    const other = await site.browser.openAs(admin.token, `/ledger/entries/${id}`);
-    await other.getByRole('button', { name: 'Discard' }).click();
-    await other.getByRole('dialog').getByRole('button', { name: 'Discard draft' }).click();
-    await heading(other, 'Entries');
+    await goTo(page, `/ledger/entries/${id}`);
+    await page.getByRole('button', { name: 'Discard' }).click();
+    await dialog.getByRole('button', { name: 'Discard draft' }).click();
+    await heading(page, 'Entries');
   }).timeout(60_000);
 
   it('show rules, the entries that they would make, and failures', async () => {
@@ -122,7 +120,7 @@ describe('The ledger pages', () => {
         { account_code: '4000', side: 'credit', amount: { remainder: true } },
       ],
     });
-    const page = await site.browser.openAs(admin.token, '/ledger/rules');
+    const page = await site.visit(admin.token, '/ledger/rules');
     await page.getByRole('link', { name: XSS }).click();
     await heading(page, XSS);
     await page.getByLabel('Payload').fill('{"to_state": "done"}');
@@ -132,8 +130,8 @@ describe('The ledger pages', () => {
     await page.getByRole('button', { name: 'Stop rule' }).click();
     await page.getByRole('dialog').getByRole('button', { name: 'Stop rule' }).click();
     await page.getByRole('button', { name: 'Start rule' }).waitFor();
-    const failures = await site.browser.openAs(admin.token, '/ledger/failures');
-    await failures.getByText('No failures').waitFor();
-    expect(await flawsOf(failures)).to.deep.equal([]);
+    await goTo(page, '/ledger/failures');
+    await page.getByText('No failures').waitFor();
+    expect(await flawsOf(page)).to.deep.equal([]);
   }).timeout(60_000);
 });

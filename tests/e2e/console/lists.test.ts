@@ -147,21 +147,34 @@ describe('Lists of the Console', () => {
     return page;
   };
 
+  const opened = new Map<string, Page>();
+  /** A page that has not read this path of the API, and so has no former answer to show. */
+  const pageWithout = async (path: string, audience: Audience, of: TestTenant): Promise<Page> => {
+    const person = audience === 'tenant' ? of.id : audience;
+    const present = opened.get(person);
+    if (present !== undefined && !site.browser.pathsOf(present).has(path)) return present;
+    await present?.context().close();
+    const page = await open(audience, of);
+    opened.set(person, page);
+    return page;
+  };
+  afterEach(function () {
+    if (this.currentTest?.isFailed() === true) opened.clear();
+  });
+
   for (const { audience, at, reads, empty } of LISTS) {
     it(`show that they are loading, why loading failed, and that they are empty: ${at}, ${reads}`, async () => {
-      const page = await open(audience, /\{|thing/.test(at) ? tenant : bare);
-      await page.getByRole('heading', { level: 1 }).waitFor();
       const path = `${BEGINNINGS[audience]}${filled(reads)}`;
+      const page = await pageWithout(path, audience, /\{|thing/.test(at) ? tenant : bare);
+      await page.getByRole('heading', { level: 1 }).waitFor();
       const waits = Promise.withResolvers<void>();
       let fails = true;
       const broken = { error: 'internal_error', message: 'Something failed.', request_id: 'r-1' };
-      await page.route(
-        ({ pathname }) => pathname === path,
-        async (route) => {
-          await waits.promise;
-          await (fails ? route.fulfill({ status: 500, json: broken }) : route.continue());
-        },
-      );
+      const isTested = ({ pathname }: URL): boolean => pathname === path;
+      await page.route(isTested, async (route) => {
+        await waits.promise;
+        await (fails ? route.fulfill({ status: 500, json: broken }) : route.continue());
+      });
       await goTo(page, filled(at));
       await page
         .getByRole('status', { name: /^Loading / })
@@ -183,7 +196,7 @@ describe('Lists of the Console', () => {
       await page.getByRole('main').getByRole('alert').first().waitFor({ state: 'detached' });
       if (empty !== undefined) await page.getByText(empty, { exact: true }).first().waitFor();
       await page.locator('main .skeleton').first().waitFor({ state: 'detached' });
-      await page.context().close();
+      await page.unroute(isTested);
     }).timeout(60_000);
   }
 });

@@ -29,7 +29,7 @@ describe('The message pages', () => {
   };
 
   it('begin a conversation, mention, edit and delete', async () => {
-    const page = await site.browser.openAs(ada.token, '/messages');
+    const page = await site.visit(ada.token, '/messages');
     await page.getByText('No conversation yet').waitFor();
     expect(await flawsOf(page)).to.deep.equal([]);
     await page.getByRole('button', { name: 'New conversation' }).click();
@@ -106,7 +106,7 @@ describe('The message pages', () => {
       [theirs, 'not_found'],
       [among, 'not_a_participant'],
     ] as const) {
-      const page = await site.browser.openAs(ada.token, `/messages/${id}`);
+      const page = await site.visit(ada.token, `/messages/${id}`);
       await page.getByRole('alert').getByText(code).waitFor();
       expect(await page.getByRole('log').count()).to.equal(0);
       expect(await flawsOf(page)).to.deep.equal([]);

@@ -21,7 +21,7 @@ describe('A newcomer with a mouse alone', () => {
 
   /** Begins at the overview, and then uses the pointer only. */
   const start = async (): Promise<{ page: Page; go: (to: string) => Promise<void> }> => {
-    const page = await site.browser.openAs(tenant.admin.token, '/overview');
+    const page = await site.visit(tenant.admin.token, '/overview');
     await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor();
     const nav = page.getByRole('navigation', { name: 'Pages' });
     return { page, go: (to) => nav.getByRole('link', { name: to, exact: true }).click() };
@@ -63,10 +63,7 @@ describe('A newcomer with a mouse alone', () => {
   }).timeout(60_000);
 
   it('begins a bulk operation from the records that a filter shows', async () => {
-    const page = await site.browser.openAs(
-      tenant.admin.token,
-      '/records/crate?filter=title+%3D%3D+%22One%22',
-    );
+    const page = await site.visit(tenant.admin.token, '/records/crate?filter=title+%3D%3D+%22One%22');
     await page.getByRole('link', { name: 'Change these' }).click();
     expect(await page.getByRole('combobox', { name: 'Filter' }).inputValue()).to.equal('title == "One"');
     await page.getByLabel('Delete').check();

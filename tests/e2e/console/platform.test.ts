@@ -11,7 +11,7 @@ describe('The platform’s pages of the Console', () => {
 
   it('adds a tenant, changes its entitlements, and suspends it after its id was typed', async () => {
     const id = randomName('t');
-    const page = await site.openPlatform('/platform/tenants');
+    const page = await site.visitPlatform('/platform/tenants');
     await page.getByRole('button', { name: 'Add a tenant' }).click();
     const dialog = page.getByRole('dialog');
     await dialog.getByLabel('Name', { exact: true }).fill(`Tenant ${id}`);
@@ -40,7 +40,7 @@ describe('The platform’s pages of the Console', () => {
 
   it('adds a partner, says why an id is refused, and changes the partner’s name', async () => {
     const id = randomName('p');
-    const page = await site.openPlatform('/platform/partners');
+    const page = await site.visitPlatform('/platform/partners');
     await page.getByRole('button', { name: 'Add a partner' }).click();
     const dialog = page.getByRole('dialog');
     await dialog.getByLabel('Name').fill(`<b>Partner</b> ${id}`);
@@ -58,7 +58,7 @@ describe('The platform’s pages of the Console', () => {
   }).timeout(60_000);
 
   it('shows projections with their lag, and rebuilds one', async () => {
-    const page = await site.openPlatform('/platform/projections');
+    const page = await site.visitPlatform('/platform/projections');
     await page.getByRole('button', { name: 'Rebuild notifications' }).click();
     expect(await flawsOf(page)).to.deep.equal([]);
     await page.getByRole('dialog').getByRole('button', { name: 'Rebuild' }).click();
@@ -95,7 +95,7 @@ describe('The platform’s pages of the Console', () => {
   }).timeout(60_000);
 
   it('shows the platform at a glance', async () => {
-    const page = await site.openPlatform('/platform/overview');
+    const page = await site.visitPlatform('/platform/overview');
     await page.getByText('Lag of projections').waitFor();
     await page.getByRole('img', { name: /^Events appended per second/ }).waitFor();
     expect(await flawsOf(page)).to.deep.equal([]);

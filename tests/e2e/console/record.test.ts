@@ -21,7 +21,7 @@ describe('The page of a record', () => {
 
   it('draws the job, explains a refused guard, moves, and overrides with a reason', async () => {
     const id = await startJob(ben, 'expense', { title: XSS, amount: 4000 });
-    const page = await site.browser.openAs(tenant.admin.token, `/records/expense/${id}`);
+    const page = await site.visit(tenant.admin.token, `/records/expense/${id}`);
     await page.getByRole('heading', { level: 1, name: XSS }).waitFor();
     await page.getByRole('img', { name: /with 4 states. The job is in Draft/ }).waitFor();
     await press(page, 'submit');
@@ -70,7 +70,7 @@ describe('The page of a record', () => {
 
   it('takes notes with mentions, and files, and makes a public link', async () => {
     const id = await startJob(ben, 'expense', { title: 'Hotel', amount: 90 });
-    const page = await site.browser.openAs(tenant.admin.token, `/records/expense/${id}`);
+    const page = await site.visit(tenant.admin.token, `/records/expense/${id}`);
     const note = page.getByRole('textbox', { name: 'New note' });
     await note.pressSequentially('@be');
     await page.getByRole('option', { name: /^Ben/ }).waitFor();

@@ -27,7 +27,7 @@ describe('The pages of records', () => {
   const cell = (page: Page, text: string) => page.getByRole('gridcell', { name: text, exact: true });
 
   it('define an entity, extend it, and make a record, with issues shown at its fields', async () => {
-    const page = await site.browser.openAs(tenant.admin.token, '/records');
+    const page = await site.visit(tenant.admin.token, '/records');
     await page.getByText('No entity yet').waitFor();
     await page.getByRole('button', { name: 'New entity' }).click();
     const dialog = page.getByRole('dialog');
@@ -95,7 +95,7 @@ describe('The pages of records', () => {
     ]) {
       await post(`${ENTITIES}/lead/records`, { values: { name, worth, kind } });
     }
-    const page = await site.browser.openAs(tenant.admin.token, '/records/lead');
+    const page = await site.visit(tenant.admin.token, '/records/lead');
     await page.getByText('3 records', { exact: true }).waitFor();
     await filterOf(page).pressSequentially('ki');
     await page.getByRole('option', { name: /^kind/ }).waitFor();
@@ -155,6 +155,7 @@ describe('The pages of records', () => {
       });
       await post(`${ENTITIES}/${name}/records`, { values: { of: customer.id } });
     }
+    // A page of its own: the list of entities, which this address searches, counts as fresh for half a minute.
     const page = await site.browser.openAs(tenant.admin.token, `/records/by-id/${customer.id}`);
     await page.getByRole('heading', { level: 1, name: 'Lyon SA' }).waitFor();
     await page.getByRole('button', { name: 'Delete' }).click();
@@ -175,7 +176,7 @@ describe('The pages of records', () => {
     const reference = { entity_name: 'place', on_delete: 'clear' };
     const fields = [field, { key: 'at', label: 'At', type: 'reference', reference }];
     await post(ENTITIES, { name: 'stay', label: 'Stay', fields });
-    const page = await site.browser.openAs(tenant.admin.token, '/records/stay');
+    const page = await site.visit(tenant.admin.token, '/records/stay');
     const dialog = page.getByRole('dialog');
     await page.getByRole('button', { name: 'New record' }).click();
     await dialog.getByLabel('Name').fill('first');

@@ -21,7 +21,7 @@ describe('The webhook pages', () => {
     const hook = await subscribe(tenant.admin, receiver.url, { description: XSS });
     await addRecord(tenant.admin, 'crate', XSS);
     await ofStatus(tenant.admin, hook.id, 'dead', 1);
-    const page = await site.browser.openAs(tenant.admin.token, '/webhooks');
+    const page = await site.visit(tenant.admin.token, '/webhooks');
     await page.getByText('Failing').waitFor();
     expect(await flawsOf(page)).to.deep.equal([]);
     await page.getByRole('link', { name: receiver.url }).click();
@@ -44,7 +44,7 @@ describe('The webhook pages', () => {
 
   it('subscribe with the secret shown once, test, rotate, pause and delete', async () => {
     const receiver = await startReceiver();
-    const page = await site.browser.openAs(tenant.admin.token, '/webhooks');
+    const page = await site.visit(tenant.admin.token, '/webhooks');
     const dialog = page.getByRole('dialog');
     await page.getByRole('button', { name: 'New subscription' }).click();
     await dialog.getByLabel('URL').fill('https://10.0.0.1/internal');
