@@ -1,6 +1,7 @@
 import { Check, Copy as CopyIcon } from 'lucide-react';
 import { useState } from 'react';
 import { IconButton } from './button.tsx';
+import { toast } from './toasts.tsx';
 
 export const Copy = ({ text, label }: { text: string; label: string }) => {
   const [isDone, setDone] = useState(false);
@@ -10,7 +11,10 @@ export const Copy = ({ text, label }: { text: string; label: string }) => {
       label={isDone ? 'Copied' : label}
       icon={icon}
       onClick={() => {
-        void navigator.clipboard.writeText(text).then(() => setDone(true));
+        navigator.clipboard.writeText(text).then(
+          () => setDone(true),
+          () => toast('The browser does not allow copying. Select the text instead.', 'danger'),
+        );
       }}
       onBlur={() => setDone(false)}
     />

@@ -1,4 +1,4 @@
-import type { components } from '../../../../client/src/index.ts';
+import type { Client, components } from '../../../../client/src/index.ts';
 import { type Read, useRead } from '../../kit/index.ts';
 
 export type Entity = components['schemas']['Entity'];
@@ -6,14 +6,12 @@ export type EntityField = Entity['fields'][number];
 export type EntityRecord = components['schemas']['EntityRecord'];
 export type Workflow = components['schemas']['Workflow'];
 
+export const allEntities = (client: Client): Promise<readonly Entity[]> =>
+  Array.fromAsync(client.items('/api/v1/tenant/entities', { params: { query: { limit: 200 } } }));
+
 /** All entities, for lists and for the targets of references. */
 export const useEntities = (): Read<readonly Entity[]> =>
-  useRead(
-    ['entities', 'all'],
-    (client) =>
-      Array.fromAsync(client.items('/api/v1/tenant/entities', { params: { query: { limit: 200 } } })),
-    { stale: 30_000 },
-  );
+  useRead(['entities', 'all'], allEntities, { stale: 30_000 });
 
 export const useEntity = (name: string): Read<Entity> =>
   useRead(
