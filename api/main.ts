@@ -11,7 +11,9 @@ import { createDemo, describeDemo, ensurePlatformAdmin } from './first-run.ts';
 import { listen } from './http/listening.ts';
 import { STOPPING, stopOnSignals } from './stopping.ts';
 
-/** Starts the product and serves until a signal; with several `WORKERS`, supervises them. Imported by `start.js`. */
+/**
+ * Starts the product and serves until a signal; with several `WORKERS`, supervises processes. Imported by `start.js`.
+ */
 const main = async (): Promise<void> => {
   keepFilesPrivate();
   const config = readConfig(process.env);

@@ -45,7 +45,7 @@ export interface PlatformOptions {
   readonly config: Config;
   readonly logger: Logger;
   readonly clock?: Clock;
-  /** Lifetime (ms) of leases: another node takes over from a crashed node after this time. */
+  /** Lifetime (ms) of leases: another process takes over from a crashed process after this time. */
   readonly leaseMs?: number;
   readonly heartbeatMs?: number;
   /** Interval (ms) of the search for generations to build; default one second. */
@@ -61,13 +61,13 @@ export interface Platform {
   readonly server: Server;
   /** Retries a step while a store is unavailable, within the time limit of a start. */
   readonly wait: StoreWait;
-  /** Called when the first run is complete: the server then reports that it is ready. */
+  /** Called when the first run is complete; until then the server reports that it is not ready. */
   started(): void;
   /** True while the event log holds nothing. */
   isEmpty(): Promise<boolean>;
   /** Stops the platform: refuses requests, asks sockets to reconnect, ends background work, closes stores. */
   stop(): Promise<void>;
-  /** Work that a stop has not ended so far. */
+  /** Connections that a stop has cut, and work that it has not ended so far. */
   readonly left: Left;
 }
 
@@ -125,7 +125,8 @@ export const startPlatform = async (options: PlatformOptions): Promise<Platform>
   const following = Promise.withResolvers<void>();
   const work: Promise<void>[] = [wait(() => feed.run(signal, following.resolve))];
   await Promise.race([following.promise, work[0]]);
-  // With `ROLE=all` a thread folds the projections, with `ROLE=worker` the main thread, with `ROLE=api` no thread.
+  // With `ROLE=all` a thread folds the projections (in the simulation the main thread), with `ROLE=worker` the main
+  // thread. With `ROLE=api` this process folds none.
   const thread =
     config.ROLE === 'all' && adapters.foldsInThread
       ? startProjections(
@@ -270,7 +271,7 @@ const pagesFor = (mode: Config['NODE_ENV']): readonly Route[] => [
   ...(mode === 'production' ? [] : exampleRoutes()),
 ];
 
-/** Reports how far a subscriber that runs here is behind. */
+/** Reports how far a subscriber that runs here is behind, in the metrics and (webhook fan-out only) to `pressure`. */
 const subscriberLags =
   ({ metrics, clock, pressure }: Pick<Core, 'metrics' | 'clock' | 'pressure'>) =>
   (name: string, queues: SubscriberQueues): (() => void) => {

@@ -9,7 +9,7 @@ export interface ReadinessDeps {
   readonly stores: Stores;
   readonly readModels: ReadModels;
   readonly freshness: Freshness;
-  /** Undefined on nodes that fold read models themselves. */
+  /** Undefined in processes that fold read models themselves. */
   readonly workerWatch: WorkerWatch | undefined;
   readonly endAtStart: Position | undefined;
   readonly hasStarted: () => boolean;
@@ -54,7 +54,7 @@ export const readinessOf = (deps: ReadinessDeps): Readiness => {
       first_run: hasStarted() ? 'ok' : 'starting',
       ...(workerWatch === undefined ? {} : { workers: workerWatch.areWorkersMissing ? 'missing' : 'ok' }),
     };
-    // Writes and many reads need no worker, so a node serves without a worker.
+    // Writes and many reads need no worker, so the process serves without a worker.
     return { checks, serves: caughtUp && hasStarted() && !Object.values(checks).includes('failed') };
   };
 };

@@ -9,7 +9,7 @@ import {
 import type { Logger } from '../application/ports/logger.ts';
 import { openConnections, stopListening } from './http/listening.ts';
 
-/** Work that a stop has not ended. */
+/** Connections that a stop has cut, and work that it has not ended. */
 export interface Left {
   /** Connections that were cut with a request under way. */
   readonly cut_connections: number;

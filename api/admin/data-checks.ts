@@ -55,7 +55,11 @@ export const existingData = (...uses: readonly RequiredSecret[]): Config => {
 
 const TRIES = 3;
 
-/** Compares one read model. When a rebuild replaces its generation meanwhile, compares the new generation. */
+/**
+ * Compares one read model. If a rebuild replaces its generation meanwhile, starts again with the new one; three tries
+ * at most.
+ * @throws {Replaced}
+ */
 const compareOne = async (
   projection: Projection,
   scratch: Scratch,

@@ -111,7 +111,7 @@ const headsFrom = (options: VerifyOptions): GivenHead[] => {
   );
 };
 
-/** Opens the file at the first read: an error before that read would be uncaught and end the process. */
+/** Opens the file only at the first read: an error of a file opened earlier would be uncaught and end the process. */
 const exportOf = async function* ({ export: path }: VerifyOptions): AsyncGenerator<Buffer> {
   yield* path === '-' ? process.stdin : createReadStream(path, { highWaterMark: CHUNK });
 };

@@ -67,7 +67,7 @@ const main = async (args: readonly string[]): Promise<number> => {
   return verdict.verified ? 0 : 1;
 };
 
-/** Rejects if the verdict cannot be written (full disk, closed pipe), so that the exit code is 2. */
+/** Rejects if the text cannot be written (full disk, closed pipe), so that the exit code is 2. */
 const written = (text: string): Promise<void> =>
   new Promise((resolve, reject) => {
     process.stdout.once('error', reject);

@@ -7,7 +7,7 @@ import type { HttpMetrics } from '../http/metrics.ts';
 import type { SocketLimits } from '../ws/peers.ts';
 import type { Member } from './member.ts';
 
-/** Behaviour of a process that is part of a group (decision 57). */
+/** Behaviour of a process of a group: processes that share one port (`WORKERS`, decision 57). */
 
 /**
  * Waits until this process's live feed has reached the end of the shared log. A request then sees every write that any

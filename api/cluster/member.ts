@@ -7,7 +7,7 @@ import { PendingReplies } from './pending-replies.ts';
 export const MEMBER = 'CLUSTER_MEMBER';
 
 const identity = z.object({
-  /** 0 for the process that also does the background work. */
+  /** 0 for the process with the configured role, which may include background work; the others have the role `api`. */
   index: z.int(),
   processes: z.int(),
   /** Owner of the leases. A process that replaces a crashed process gets the same owner, so no lease has to expire. */
@@ -17,7 +17,7 @@ export type ProcessIdentity = z.output<typeof identity>;
 
 /** Timeout (ms) of a scrape of all processes' metrics. */
 const SCRAPE_MS = 2000;
-/** Interval (ms) at which taken rate-limit tokens are sent to the other processes. */
+/** Maximum time (ms) until taken rate-limit tokens are sent to the other processes. */
 const REPORT_MS = 50;
 /** Maximum of pairs of bucket and caller in a batch; a full batch is sent at once. */
 const MOST_TAKES = 5000;

@@ -14,7 +14,7 @@ const MAIN = fileURLToPath(new URL('../main.ts', import.meta.url));
 const STABLE_MS = 5000;
 const FIRST_PAUSE_MS = 100;
 const LONGEST_PAUSE_MS = 5000;
-/** Maximum time (ms) until the background process gets SIGTERM: the last reads in other processes need its work. */
+/** Maximum time (ms) until the first process gets SIGTERM: the last reads in the others need its background work. */
 const BACKGROUND_STOP_DELAY_MS = 2000;
 /** Processes still running after this time (ms) are killed. */
 const STOP_MS = 9500;
@@ -90,7 +90,7 @@ export class Supervisor {
     return this.#failed ? 1 : 0;
   }
 
-  /** Stops the processes that only serve requests, then the process with the background work. */
+  /** Stops the processes that only serve requests, then the first, which may also do background work. */
   stop(reason: string): void {
     if (this.#stopping) return;
     this.#stopping = true;
@@ -169,7 +169,7 @@ export class Supervisor {
     slot.restartTimer = setTimeout(() => this.#start(slot), pauseMs);
   }
 
-  /** Stops the process with the background work once the others have ended; resolves `run` once all have ended. */
+  /** Stops the first process once the others have ended; resolves `run` once all have ended. */
   #stopLast(): void {
     const running = this.#running;
     if (running.length === 0) this.#ended.resolve();

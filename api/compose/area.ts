@@ -5,11 +5,11 @@ import type { Route } from '../http/route.ts';
 /** Parts of the server that one area contributes. `compose/areas.ts` lists all areas. */
 export interface Area {
   readonly routes?: readonly Route[];
-  /** Followers of the log. Each runs on one node at a time, under a lease. */
+  /** Followers of the log. Each runs in one process at a time, under a lease. */
   readonly subscribers?: readonly Subscriber[];
-  /** Work of every node, whatever its role, until aborted. */
+  /** Work of every process, whatever its role, until aborted. */
   readonly everywhere?: (signal: AbortSignal) => readonly Promise<void>[];
-  /** Work of nodes with `ROLE=all` or `ROLE=worker`, until aborted. */
+  /** Work of processes with `ROLE=all` or `ROLE=worker`, until aborted. */
   readonly background?: (lease: LeaseOptions, signal: AbortSignal) => Promise<void>;
   /** Called when a stop begins, before connections close. */
   readonly closing?: () => void;

@@ -44,8 +44,8 @@ export const composeAudit = (core: Core) => {
   return {
     timeTravel,
     routes: [...auditRoutes(deps), ...auditProofRoutes(deps)],
-    // Any node may have to sign heads, on request or in rounds, so each node with a signing key keeps stream hashes.
-    // Every node delivers heads.
+    // Any process may have to sign heads, on request or in rounds, so each process with a signing key keeps stream
+    // hashes. Each process delivers waiting heads if there is a sink.
     everywhere: (signal) => [
       ...(signer === undefined ? [] : [headKeeper.run(signal)]),
       auditSigner.deliver(signal),

@@ -16,7 +16,8 @@ import { type Core, tokensOf } from './core.ts';
 export const composePartners = (core: Core) => {
   const directory = new PartnerDirectory(core.streams);
   const tokens = tokensOf(core, 'PARTNER_JWT_SECRET', partnerClaims, () => PARTNER_TOKEN_SECONDS);
-  // No limit here: `PartnerAuthentication` accepts an assertion for five minutes from `iat`, whatever its `exp`.
+  // No limit here: `PartnerAuthentication` refuses an assertion five minutes after its `iat`, even if its `exp` is
+  // later.
   const assertions = tokensOf(
     core,
     'PARTNER_EXCHANGE_SECRET',

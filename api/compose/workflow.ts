@@ -24,7 +24,7 @@ export const composeWorkflow = (core: Core) => {
     const reader = readModels.reader('links');
     const found = await linkOfToken(reader, tokenHash);
     if (found !== undefined) return found;
-    // Another node may have just answered with the token.
+    // Another process may have just answered with the token.
     await readModels.waitFor(undefined, ['links'], await events.end());
     return linkOfToken(reader, tokenHash);
   };

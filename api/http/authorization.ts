@@ -95,8 +95,8 @@ export const checkAccess = (access: Guarded, principal: Principal): void => {
 };
 
 /**
- * {@link checkAccess}; reads the tenant's rights again when the known rights do not suffice, because another node may
- * have granted more a moment ago. Synchronous when the known rights suffice.
+ * {@link checkAccess}; reads the tenant's rights again when the known rights do not suffice, because another process
+ * may have granted more a moment ago. Synchronous when the known rights suffice.
  */
 export const admitTo = (
   access: Guarded,

@@ -4,8 +4,8 @@ import type { PendingAnswers } from './pending-answers.ts';
 
 /**
  * Maximum of concurrent reads of this process, in total and of a tenant; a tenant gets one slot even beyond the total.
- * Holds for searches and for other reads separately. An answer has at most about 1 MiB, so the reads of a tenant add at
- * most 32 MiB to its unread answers.
+ * Holds for searches and for other reads separately. A page has at most about 1 MiB, so the lists of a tenant add at
+ * most about 32 MiB to its unread answers.
  */
 const LIMITS = { total: 64, perTenant: 16, reserved: 1 };
 
@@ -52,7 +52,7 @@ export const takeReadSlot = async (exchange: Reading, principal: Principal | und
     return;
   }
   exchange.releaseReadSlot = await slot;
-  // Checks again: other answers may have used up the caller's budget of pending answers.
+  // Checks again: other answers may have used up the caller's limit of unread answers.
   exchange.pending.admit(principal);
 };
 

@@ -4,7 +4,10 @@ import type { Position } from '../../application/ports/event-store.ts';
 import { type DomainError, invalid } from '../../domain/core/errors.ts';
 import type { PageEnd } from '../../domain/core/projection.ts';
 
-/** Cursors of lists: the end of a page, opaque to callers. Not signed: lists are read in the caller's tenant only. */
+/**
+ * Cursors of lists: the end of a page, opaque to callers. Not signed: wherever a list begins, it has only rows that its
+ * caller may read.
+ */
 
 const pageEnd = z.object({
   values: z.array(z.union([z.string(), z.number(), z.boolean(), z.null()])).max(8),

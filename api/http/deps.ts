@@ -38,7 +38,7 @@ export interface HttpDeps {
   readonly pace?: ((tenantId: string) => Promise<void> | undefined) | undefined;
   /** Receives the position of a write before its answer is sent. */
   readonly answered: (tenantId: string | undefined, position: Position) => void;
-  /** The newest position that this node knows. */
+  /** The newest position that this process knows. */
   readonly logPosition: () => Position | undefined;
   /** Waits until this process has seen all writes of its group; undefined in a process without a group. */
   readonly catchUp?: (() => Promise<void>) | undefined;

@@ -94,7 +94,7 @@ export class Endpoint {
     const body = reading === undefined ? EMPTY : ((await reading) ?? EMPTY);
     // Distributes requests that arrive together over several ticks, fairly among tenants.
     if (reading === undefined && route.isPrompt !== true) await slice.begin();
-    // Earlier answers may by now have used up the caller's budget of pending answers.
+    // Answers sent meanwhile may have used up the caller's limit of unread answers.
     if (principal !== undefined) exchange.pending.admit(principal);
     else if (route.method === 'get' && route.isPrompt !== true)
       exchange.pending.admitStranger(exchange.request.socket);
@@ -104,7 +104,8 @@ export class Endpoint {
     mark(route.operationId);
     checkNamed(principal, body);
     const head = this.#head(exchange, principal);
-    // A malformed id is a 404 like an unknown one, so the path is checked after everything that throws 400.
+    // A malformed id is a 404 like an unknown one, so the path is checked after the query, headers and body, whose
+    // checks throw 400.
     const checked = { ...head, body: check(route.body, body), params: this.#params(segments) };
     return this.#once(exchange, principal, checked, body === EMPTY ? undefined : body, (use) =>
       this.#perform(exchange, principal, checked, use),
@@ -257,7 +258,7 @@ export class Endpoint {
       const behind = this.#deps.waitForReads({ tenantId, projections, minPosition });
       if (behind !== undefined) {
         await behind;
-        // Otherwise all requests that waited for one batch would continue in the same tick.
+        // Otherwise all requests that waited for the same batch of events would continue in one tick.
         await timeSlices.of(sliceOwnerOf(admitted), this.route.operationId).next();
       }
     }

@@ -5,7 +5,7 @@ import { clearTimeout, nextTick, setTimeout } from '../../application/core/runti
 import { whenAnswered } from './answer-end.ts';
 import { rateLimited } from './errors.ts';
 
-/** Maximum of concurrent requests of this node and of a tenant; a tenant gets one slot even beyond the total. */
+/** Maximum of concurrent requests in this process and of a tenant; a tenant gets one slot even beyond the total. */
 const LIMITS = { total: 8, perTenant: 2, reserved: 1 };
 /** Maximum of waiting requests per `ownerKey`: a tenant, a partner, or all platform admins. */
 const MAX_WAITING = 64;

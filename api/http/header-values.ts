@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 
 /**
- * All values of a request header. `headers` keeps only one of several, and `headersDistinct` builds lists of all
+ * All values of a request header. `headers` drops or joins repeated values, and `headersDistinct` builds lists of all
  * headers of every request.
  * @param name in lower case
  */

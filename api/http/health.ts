@@ -11,7 +11,7 @@ export type Check = (typeof CHECKS)[number];
 /** Conditions for serving requests, by name, such as reachable stores or read models that have caught up. */
 export type Readiness = () => Promise<{
   readonly checks: Readonly<Record<string, Check>>;
-  /** Whether load balancers should send requests here; stays true while a node that was ready catches up. */
+  /** Whether load balancers should send requests here; stays true while a process that was ready catches up. */
   readonly serves: boolean;
 }>;
 

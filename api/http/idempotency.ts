@@ -15,7 +15,9 @@ import type { Reply } from './route.ts';
 export interface AnswerCodec {
   /** @param personal ids of the data keys of the personal texts in the body */
   store(body: unknown, personal: readonly string[]): string | Promise<string>;
-  /** Undefined when one of the keys is destroyed: the answer is then rebuilt from the appended events. */
+  /**
+   * Undefined when a key is destroyed or the text is unreadable: the answer is then rebuilt from the appended events.
+   */
   restore(text: string): unknown;
 }
 
@@ -69,7 +71,7 @@ const reused = (): DomainError =>
     'This Idempotency-Key was used for another request. Use a new key.',
   );
 
-/** Marks an answer that was rebuilt because a text of the stored answer was erased. */
+/** Marks an answer that was rebuilt because the stored answer could not be restored. */
 const asReplayed = (reply: Reply): Reply => ({
   ...reply,
   headers: { ...reply.headers, 'Idempotency-Replayed': 'true' },
@@ -87,7 +89,7 @@ export class Idempotency extends WithDeps<{
   readonly answerCodec: AnswerCodec;
   readonly clock: Clock;
   readonly logger: Logger;
-  /** The newest position that this node knows. */
+  /** The newest position that this process knows. */
   readonly logPosition: () => Position | undefined;
 }> {
   /** Unanswered requests of this process; the promises never reject. */
@@ -156,7 +158,7 @@ export class Idempotency extends WithDeps<{
     });
   }
 
-  /** Undefined when a text of the answer was erased. */
+  /** Undefined when a text of the answer was erased, or the stored answer is unreadable. */
   async #replay(request: KeyedRequest, stored: StoredAnswer): Promise<Reply | undefined> {
     if (stored.fingerprint !== request.fingerprint) throw reused();
     const headers = { ...stored.headers, 'Idempotency-Replayed': 'true' };

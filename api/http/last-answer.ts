@@ -7,7 +7,7 @@ const { STATUS_CODES } = process.getBuiltinModule('node:http');
 /** Time (ms) for the client to read the answer and to close its side; then the connection is destroyed. */
 const LINGER_MS = 5000;
 
-/** Ends a connection that Node's HTTP server has handed over with one answer of JSON. */
+/** Sends one JSON answer on a connection that Node's HTTP server has handed over, then ends the connection. */
 export const lastAnswer = (
   socket: Duplex,
   status: number,

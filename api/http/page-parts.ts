@@ -9,8 +9,9 @@ const PART_BYTES = 128 * 1024;
 const PAGE_BYTES = 1024 * 1024;
 
 /**
- * Reads a page in parts, for lists whose rows are larger than the stored documents, which the read store limits. The page ends after about 1 MiB of JSON, with at least one row. Each part has its own slice; the caller's
- * work on the page begins in another slice.
+ * Reads a page in parts. For lists whose rows are larger than their stored documents: the read store limits only the
+ * bytes of the documents. The page ends after about 1 MiB of JSON, or at `limit`. Each part has its own slice, and so
+ * has the caller's work on the page.
  */
 export const pageInParts = async <View>(
   { limit, after }: PageRequest,

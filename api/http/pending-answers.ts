@@ -127,7 +127,7 @@ export class PendingAnswers {
     const now = monotonic();
     for (const pending of this.#pending) {
       const taken = takenBy(pending.connection);
-      // Without waiting bytes the reader has read everything, and a streamed answer waits for its source.
+      // When no bytes wait, the client is not slow: a streamed answer then waits for its source.
       if (pending.connection.writableLength === 0 || taken !== pending.taken) {
         pending.taken = taken;
         pending.at = now;

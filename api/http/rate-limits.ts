@@ -7,8 +7,8 @@ import { networkOf } from './address.ts';
 import { type ExceededLimit, rateLimited } from './errors.ts';
 
 /**
- * Rate limits of one process (decisions, section 3). Functions that count return undefined if the request is allowed,
- * otherwise the seconds to wait.
+ * Rate limits, which the processes of a node count together (decisions, section 3). Functions that count return
+ * undefined if the request is allowed, otherwise the seconds to wait.
  */
 export interface RateLimits {
   /** Counts a request of a credential. @param callerKey tenant and caller */

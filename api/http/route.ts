@@ -60,7 +60,9 @@ export interface UploadRules<P, A extends Principal = Principal> {
   /** ms for the whole upload, and between two chunks of it; see `multipart.ts`. */
   readonly totalMs?: number;
   readonly idleMs?: number;
-  /** Runs before bytes are read, so that nothing is stored for a 404. */
+  /**
+   * Runs before bytes are read, so that nothing is stored for a 404. Not called if the idempotency key has an answer.
+   */
   readonly admit: (request: UploadRequest<P, A>) => Promise<void>;
   /** Stores the bytes; when `source` fails, `receive` must fail and leave no bytes. */
   readonly receive: (request: UploadRequest<P, A>, source: Readable) => Promise<ReceivedFile>;

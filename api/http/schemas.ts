@@ -88,7 +88,7 @@ export const position = z
   .regex(/^[\x21-\x7e]{1,128}$/, 'This is not a position.')
   .meta({ description: 'A position in the event log. Opaque.' });
 
-/** The body of every 4xx and 5xx (specification, Errors). */
+/** The JSON body of a 4xx or 5xx (specification, Errors). */
 export const errorBody = z
   .object({
     error: z.enum(ERROR_CODES),

@@ -1,7 +1,10 @@
 import type { ServerResponse } from 'node:http';
 import { pipeline, Readable } from 'node:stream';
 
-/** Time (ms) without traffic after which a connection is closed: a slow reader holds the source open. */
+/**
+ * Time (ms) without traffic after which a connection is closed if bytes wait for its reader. A slow reader holds the
+ * source open.
+ */
 const STALLED_MS = 60_000;
 
 /**
@@ -48,7 +51,7 @@ export const sendStream = (response: ServerResponse, body: Streamed, stalledMs =
     return;
   }
   response.setTimeout(stalledMs, () => {
-    // Without waiting bytes the answer waits for its source, not for its reader.
+    // When no bytes wait, the answer waits for its source, not for its reader.
     if (connection.writableLength > 0) response.destroy();
   });
   if (body instanceof Readable) pipeline(body, response, () => undefined);

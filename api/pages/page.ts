@@ -1,7 +1,9 @@
 import { createHash } from 'node:crypto';
 import { Html, html } from './html.ts';
 
-/** The frame of pages: no script, one style sheet, nothing loaded from elsewhere. */
+/**
+ * The frame of pages: one style sheet, nothing loaded from elsewhere, no script. Only `password-page.ts` adds a script.
+ */
 
 const STYLE = `
 *,*::before,*::after{box-sizing:border-box}

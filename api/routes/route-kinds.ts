@@ -14,7 +14,10 @@ type Guarded = Access & { kind: 'principals' };
 type Untagged<T = Route> = Omit<T, 'tag'> & { readonly tag?: string };
 type Without<T> = Omit<Untagged<T>, 'access'>;
 
-/** Adds the area's tag to routes without a tag, and `guards` to the access of routes that need a credential. */
+/**
+ * Adds the area's tag to routes without a tag, and `guards` to the access of routes that need a credential. A guard of
+ * the route itself takes precedence.
+ */
 export const tagged = (
   tag: string,
   routes: readonly Untagged[],

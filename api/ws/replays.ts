@@ -62,7 +62,7 @@ export class Replays extends WithDeps<ReplaysDeps> {
   readonly #pagesOfTenant = new TokenBuckets(PAGES_PER_MINUTE.ofTenant, PAGES_PER_MINUTE.ofTenant);
   readonly #reads = new FairLimiter({ total: 4, perTenant: 2, reserved: 0 });
 
-  /** Sends a peer the envelopes that it has missed, then makes the peer live. Replays beyond the limits wait. */
+  /** Sends a peer its missed envelopes or a resync, then makes the peer live. Replays beyond the limits wait. */
   async run(peer: Peer): Promise<void> {
     const ofUser = await this.#ofUser.take(`${peer.tenantId}/${peer.userId}`, '');
     const ofTenant = await this.#ofTenant.take(peer.tenantId, peer.userId);
@@ -137,7 +137,10 @@ export class Replays extends WithDeps<ReplaysDeps> {
     return end !== undefined && through <= end;
   }
 
-  /** Events of the user's envelopes up to a position; undefined when there are too many, or too many to scan. */
+  /**
+   * Events of the user's envelopes up to a position; undefined when there are too many, too many to scan, or the pages
+   * of this minute are used up.
+   */
   async #missed(replay: Replay, until: Position, most: number): Promise<MissedEvent[] | undefined> {
     const missed: MissedEvent[] = [];
     let from = replay.peer.through;

@@ -52,7 +52,7 @@ export interface SocketServerDeps {
   /** Origins whose pages may connect, in addition to the server's own. */
   readonly origins?: readonly string[];
   readonly appendLine: AppendLine;
-  /** Called with the position of each envelope sent, so that the peers' next REST reads include it. */
+  /** Called with the position of each envelope and resync sent, so that the peers' next REST reads include it. */
   readonly onPosition: (tenantId: string, position: Position) => void;
   readonly metrics: Pick<Metrics, 'socketsOpen' | 'socketClosed' | 'envelopesSent'> &
     Pick<HttpMetrics, 'refused'>;

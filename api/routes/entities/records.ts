@@ -57,7 +57,7 @@ const recordQuery = z.object({
 /** Time (ms) that a list's count may take. */
 const COUNT_MS = 2_000;
 
-/** Undefined when the count takes too long: the page is answered without it. */
+/** Undefined when the store gave up the count (`SearchGivenUp`): the page is answered without it. */
 const inTime = async (count: () => Promise<number>): Promise<number | undefined> => {
   try {
     return await count();

@@ -39,7 +39,7 @@ const recordParams = z.object({ name: z.string().max(63), id: uuid });
 
 const viewOf = (file: z.output<typeof fileView>) => shown(fileView, file);
 
-/** Maximum bytes of running uploads, by tenant: the usage does not count their files yet. */
+/** Maximum bytes of the uploads that this process receives, by tenant: the usage does not count their files yet. */
 class ArrivingBytes {
   readonly #bytes = new Map<string, number>();
 

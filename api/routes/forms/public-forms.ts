@@ -146,7 +146,7 @@ export const publicFormRoutes = (deps: Deps): Route[] => {
     return sent;
   };
 
-  /** Answers with a page: thanks, or the form with the entered values and their problems. */
+  /** Answers with a page: thanks, or the form with the entered values and their problems. Throws a 404 or 5xx. */
   const submitPage = async (
     open: OpenForm,
     body: Texts,

@@ -15,8 +15,9 @@ interface Report<Bytes> {
 }
 
 /**
- * Caches present reports as bytes, each computed once for a state of the ledger (decision 65). The state is read from
- * the read model at each request, so that a cached report is never older than a newly computed one.
+ * Caches present reports as bytes: concurrent requests for one state of the ledger share a computation (decision 65).
+ * The state is read from the read model at each request, so that a cached report is never older than a newly computed
+ * one.
  */
 export class ReportCache {
   readonly #reader: Reader;
