@@ -58,7 +58,7 @@ export default defineConfig({
   plugins: [react(), compileHints, preloads],
   server: { proxy: proxied },
   build: {
-    // The first versions with `light-dark()` and `Promise.withResolvers` (first half of 2024).
+    // The first versions with `light-dark()` and `Promise.withResolvers` (December 2023 to May 2024).
     target: ['chrome123', 'edge123', 'firefox121', 'safari17.5'],
     // The policy of the page allows neither inline scripts nor `data:` fonts.
     assetsInlineLimit: 0,

@@ -7,8 +7,8 @@ import { askAll, type Found, labelledIndex } from './labelled.ts';
 
 /**
  * `node bench/assistant/fit.ts`: fits the weights of application/assistant/confidence.ts on every second question of
- * the labelled set, and prints the weights with their results on both halves of the questions. Run it after a change of
- * ranking, chunks or words.
+ * the labelled set, and the limit `CERTAIN` on all questions. Prints both, with their results on each half of the
+ * questions. Run it after a change of ranking, chunks or words.
  */
 
 interface Sample {
@@ -22,8 +22,8 @@ const RIDGE = 0.002;
 const STEPS = 60_000;
 const RATE = 1;
 /**
- * Share of the unanswerable questions that must stay below `CERTAIN`; above the target of 0.9 (quality.ts), as a
- * reserve for other questions.
+ * Share of the unanswerable questions with a passage that must stay below `CERTAIN`; above the target of 0.9
+ * (quality.ts), as a reserve for other questions.
  */
 const REFUSED = 0.93;
 

@@ -42,7 +42,7 @@ const FIELDS: Field[] = [
 
 /**
  * Compares `ask` over HTTP (with the extractive answerer) with embedding 3 or 20 sentences, and a backfill with the
- * embedder alone on the same texts. The corpus has texts of the labelled set and random vectors.
+ * embedder alone on the same texts. The corpora for `ask` have texts of the labelled set and random vectors.
  */
 export const benchAssistantSpeed = (scale: number): Promise<Line[]> =>
   inFolder(async (folder) => {
@@ -140,7 +140,9 @@ const valuesOf = ({ title, text }: { readonly title: string; readonly text: stri
   text,
 });
 
-/** Creates data while the tenants have no assistant, so that nothing is embedded, and entitles them at the end. */
+/**
+ * Creates data while the measured tenants have no assistant, so that it is not embedded, and entitles them at the end.
+ */
 const prepare = (
   folder: string,
   corpus: CorpusStore,

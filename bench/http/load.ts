@@ -29,7 +29,7 @@ export interface Answer {
 
 const LENGTH = /\r\ncontent-length: *([0-9]+)/i;
 
-/** Maximum time without an answer. */
+/** Maximum time (ms) without an answer. */
 const SILENCE_MS = 15_000;
 
 /** A keep-alive connection with one request at a time. */

@@ -102,7 +102,9 @@ const mentionsOf = (count: number): string =>
 const BIG_TEXT = 'A message of a length that nobody types by hand, but that is allowed. '.repeat(100);
 const LINES = 500;
 
-/** The greatest multiple of 1,000 (lines of an entry) that leaves room for two more accounts (docs/limits.md). */
+/**
+ * Accounts of the chart: a multiple of 1,000, the lines of one entry, with room for two more accounts (docs/limits.md).
+ */
 const ACCOUNTS_OF_CHART = 4000;
 
 const manyLines = {

@@ -62,7 +62,7 @@ class Chat {
         if (envelope.kind === 'message') this.#take(envelope);
       },
       onState: (state) => this.#tell(state),
-      // Too much was missed while the connection was lost.
+      // Some envelopes could not be sent, so the messages must be read again.
       onResync: () => void this.#read(),
     });
   }

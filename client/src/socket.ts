@@ -41,7 +41,7 @@ export interface SocketOptions {
   readonly after?: string | undefined;
   /** Called once for each envelope, in order. */
   readonly onEnvelope: (envelope: Envelope) => void;
-  /** Too many envelopes were missed to be sent again: read the current state over REST. Later envelopes follow. */
+  /** The server cannot send some envelopes: read the current state over REST. Later envelopes follow. */
   readonly onResync?: ((position: string) => void) | undefined;
   readonly onState?: ((state: SocketState) => void) | undefined;
   readonly retry?: Omit<RetryOptions, 'times'> | undefined;
@@ -49,8 +49,8 @@ export interface SocketOptions {
 
 export interface Socket {
   /**
-   * Position of the last envelope handed over, or of the start if there was none. Before the first connection: `after`
-   * of the options.
+   * Position of the last envelope or resync handed over, or of the start if there was none. Before the first
+   * connection: `after` of the options.
    */
   readonly position: string | undefined;
   close(): void;

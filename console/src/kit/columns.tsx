@@ -29,7 +29,7 @@ export const actions = <T,>(min: number, cell: (row: T) => ReactNode): Column<T>
   cell,
 });
 
-/** A column of numbers; each links to its source. */
+/** A column of numbers; each links to its source, unless `to` returns undefined. */
 export const counts = <T,>(
   key: string,
   title: string,

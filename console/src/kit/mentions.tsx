@@ -23,7 +23,7 @@ export const MentionText = ({ text, self }: { text: string; self?: string | unde
   return <>{parts}</>;
 };
 
-/** A name without the characters that a mention cannot hold. */
+/** A name without the characters that a mention cannot hold, truncated to 128. */
 const clean = (name: string): string => name.replaceAll(/[[\]\r\n]/g, ' ').slice(0, 128);
 
 /** People by the name to type; people with the same name have their e-mail appended. */

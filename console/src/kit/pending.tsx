@@ -7,7 +7,7 @@ export interface Answered {
   readonly refetch: () => unknown;
 }
 
-/** The error of a failed read with a retry button; nothing after a successful read. */
+/** The error of a failed read with a retry button; nothing without an error. */
 export const Failed = ({ of: { error, refetch } }: { of: Answered }) =>
   error === null ? null : (
     <Problem error={error}>

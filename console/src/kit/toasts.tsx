@@ -10,7 +10,10 @@ interface Shown {
   readonly tone: 'ok' | 'danger';
 }
 
-/** Time (ms) until the toast of a success closes. An error stays until the user closes it or leaves the page. */
+/**
+ * Time (ms) until the toast of a success closes. An error stays until the user closes it or leaves the page, or newer
+ * toasts replace it.
+ */
 const OK_MS = 6000;
 const MOST = 4;
 

@@ -11,7 +11,7 @@ type TailState =
   | { readonly kind: 'following' }
   /** A read failed. The next try begins after the last event, so that nothing is lost. */
   | { readonly kind: 'waiting'; readonly error: unknown }
-  /** Each read under impersonation is itself recorded in the log, so the log is not followed. */
+  /** Not followed: the session is not of a tenant, or is an impersonation, whose reads the log records. */
   | { readonly kind: 'off' };
 
 interface TailOptions {

@@ -19,7 +19,7 @@ const page = (path: string, isFor: PageFor, load: Load): PageEntry => ({
   Content: lazy(load),
 });
 
-/** One line for each page, sorted by path. `navigation.ts` lists the pages of the sidebar. */
+/** One line for each path, sorted. `navigation.ts` lists the pages of the sidebar. */
 export const PAGES: readonly PageEntry[] = [
   page('/api-tokens', 'admin', () => import('./administration/api-tokens.tsx')),
   page('/assistant', 'person', () => import('./assistant/assistant.tsx')),

@@ -20,7 +20,7 @@ import {
   Webhook,
 } from 'lucide-react';
 
-/** A link of the sidebar, shown to the audience of its page once that page is in `PAGES`. */
+/** A link of the sidebar, shown to the audience of its page if that page is in `PAGES`. */
 export interface NavEntry {
   readonly path: string;
   readonly title: string;

@@ -59,8 +59,8 @@ class Hub {
   }
 
   /**
-   * Called when the server has ended the session or lowered the role. Reads the present role from the server;
-   * the request waits for a new sign-in if the session has ended.
+   * Called when the server refuses the socket: the session has ended, the role was lowered, or the tenant is suspended.
+   * Reads the present role from the server; the request waits for a new sign-in if the session has ended.
    */
   async #restart(): Promise<void> {
     const closed = this.#socket;

@@ -5,7 +5,7 @@ import { useLive } from '../kit/use-live.ts';
 import { clientOf } from '../session/clients.ts';
 import type { TenantSession } from '../session/store.ts';
 
-/** Link to the notifications; the socket refreshes its count. */
+/** Link to the notifications, with the number of unread ones. */
 export const Bell = ({ tenant }: { tenant: TenantSession }) => {
   const queries = useQueryClient();
   const { data } = useQuery({

@@ -18,7 +18,10 @@ interface LinesProps {
   readonly texts?: boolean;
 }
 
-/** Lines of a statement or an invoice with totals. Counts and amounts link to events, rates and quotas to prices. */
+/**
+ * Lines of a statement or an invoice with totals. Counts and amounts link to events, rates and included quantities to
+ * the rate card, totals to `totalsTo`.
+ */
 export const Lines = ({ label, of, totalsTo, texts = false }: LinesProps) => {
   const { customer, window, currency, lines, totals } = of;
   const usageOf = (line: Line): string =>

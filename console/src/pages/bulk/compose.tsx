@@ -31,7 +31,7 @@ const OPERATIONS: readonly (readonly [Operation, string])[] = [
   ['delete', 'Delete'],
 ];
 
-/** Maximum of ids that the API takes in one request. */
+/** Maximum of different ids that the API takes in one request. */
 const MAX_IDS = 100_000;
 
 /** Chooses records and an operation on them. `?entity=` and `?filter=` come from a list of records. */

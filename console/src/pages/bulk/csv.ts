@@ -1,4 +1,4 @@
-/** A field: quoted, with doubled quotes in it, or plain; then the comma or line break that ends it. */
+/** A field: quoted, with doubled quotes in it, or plain; then the comma, line break or end of the text that ends it. */
 const FIELD = /(?:"((?:[^"]|"")*)"|([^",\r\n]*))(,|\r?\n|$)/y;
 
 /** Rows of a CSV (RFC 4180), at most `most` of them. */

@@ -10,7 +10,7 @@ export interface Difference {
 const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null;
 
-/** Items with an id are compared by id, so that an insertion differs in one item only. */
+/** Items with an `id`, `key` or `code` are compared by it, so that an insertion differs in one item only. */
 const keyed = (list: readonly unknown[]): ReadonlyMap<string, unknown> =>
   new Map(
     list.map((item, at) => {

@@ -2,7 +2,7 @@ import { Card, Json, Pending, Tabs, useRead } from '../../kit/index.ts';
 import { Differences } from './differences.tsx';
 import type { AuditEvent } from './event.ts';
 
-/** The state of a stream after an event. Such a past state never changes, so it is read once. */
+/** The state of a stream after an event. Only an erasure changes a past state, so it is read once. */
 const usePastState = (stream: string, position: string | undefined) =>
   useRead(
     ['past-state', stream, position ?? ''],

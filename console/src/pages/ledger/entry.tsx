@@ -140,7 +140,7 @@ const EntryLink = ({ id }: { id: string }) => (
   </Link>
 );
 
-/** The source of an entry: a person, or the event that a posting rule was applied to. */
+/** The source of an entry: a person, a reversal, or the event that a posting rule was applied to. */
 const Source = ({ of: { kind, id, rule_id: ruleId } }: { of: JournalEntry['source'] }) => (
   <>
     {kind}

@@ -19,7 +19,7 @@ const daysOf = (key: (typeof SUMS)[number][0], { from, to }: { from: string | nu
   return { from, to };
 };
 
-/** Every account with its opening balance, movement and closing balance. */
+/** Each account that has entries, with its opening balance, movement and closing balance. */
 export const TrialBalance = ({ query }: { query: ReportQuery }) => {
   const report = useRead(['reports', 'trial-balance', query], (client, signal) =>
     client.get('/api/v1/tenant/reports/trial-balance', { params: { query: given(query) }, signal }),

@@ -75,7 +75,7 @@ export const useLiveConversations = (): void => {
     onEnvelopes: (envelopes) => {
       let isUnknown = false;
       for (const { conversation_id: id, message } of envelopes.filter(isMessage)) {
-        // False for a message that this page has added from the answer to its own request.
+        // False for a message that the page shows already, for example from the answer to its own request.
         const isNew = addMessage(queries, id, { ...message, edited_at: null, deleted_at: null });
         const counts = isNew && message.sender_user_id !== self;
         const isListed = change(

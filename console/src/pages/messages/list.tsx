@@ -2,7 +2,7 @@ import { Link } from 'wouter';
 import { Button, Empty, Failed, Pending, Time } from '../../kit/index.ts';
 import { titleOf, useConversations, useSelf } from './conversations.ts';
 
-/** Conversations with their unread counts; the one with the newest message comes first. */
+/** Conversations with their unread counts, newest activity first. */
 export const ConversationList = ({ open }: { open: string | undefined }) => {
   const read = useConversations();
   const self = useSelf();

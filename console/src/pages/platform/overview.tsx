@@ -20,7 +20,7 @@ interface Point {
   readonly total: number;
 }
 
-/** The whole platform at a glance, from the metrics of the process that answers. */
+/** The whole platform at a glance, from the metrics of the node that answers. */
 const PlatformOverview = () => {
   const metrics = useRead(['metrics'], readMetrics, { every: EVERY_MS });
   const { data, dataUpdatedAt } = metrics;

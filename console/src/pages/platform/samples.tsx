@@ -41,7 +41,10 @@ const rowsOf = (metrics: Metrics, metric: string): readonly Row[] =>
       })),
     );
 
-/** All samples as the server gives them to a monitoring system, or those whose metric is in the address. */
+/**
+ * The samples that the server gives to a monitoring system: all except histogram buckets, or those whose metric
+ * contains the text in the address.
+ */
 export const Samples = ({ read }: { read: Read<Metrics> }) => {
   const filters = useFilters(['metric']);
   const metric = filters.of('metric');

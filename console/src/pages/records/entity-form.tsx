@@ -71,8 +71,8 @@ interface EntityDialogProps {
 }
 
 /**
- * Defines an entity, or adds fields and options to an existing one. Changes that stored records could violate are not
- * offered.
+ * Defines an entity. Of an existing one, changes label, workflow and options, and adds fields; the server refuses a
+ * change that stored records would violate.
  */
 export const EntityDialog = ({ entity: given, onClose }: EntityDialogProps) => {
   // The entity as it was when the form was opened.

@@ -29,7 +29,7 @@ export const useFilterNames = (entity: Entity, workflow: Workflow | undefined): 
   ];
 };
 
-/** Message and offset of a syntax error that the server found; undefined for other errors. */
+/** Message and offset of a fault that the server found in the filter; undefined for other errors. */
 const faultOf = (error: unknown): { readonly message: string; readonly offset: number } | undefined => {
   if (!(error instanceof ApiError) || error.code !== 'invalid_filter') return undefined;
   const { offset } = error.details;
@@ -47,7 +47,7 @@ interface FilterProps {
   readonly error: unknown;
 }
 
-/** Input of a filter, with autocompletion and a mark at a syntax error. */
+/** Input of a filter, with autocompletion and a mark at a fault that the server found. */
 export const FilterInput = ({ names, applied, apply, error }: FilterProps) => {
   const [text, setText] = useState(applied);
   const id = useId();
@@ -94,7 +94,7 @@ export const FilterInput = ({ names, applied, apply, error }: FilterProps) => {
   );
 };
 
-/** The text with a mark at the word of the syntax error. */
+/** The text with a mark at the faulty word. */
 const Fault = ({ text, offset }: { text: string; offset: number }) => {
   const word = /^(?:\w+|"[^"]*"?|'[^']*'?|[^\s\w])/.exec(text.slice(offset))?.[0] ?? '';
   return (
