@@ -20,8 +20,8 @@ const ACCESS: Access & { kind: 'principals' } = {
 };
 
 /**
- * Time that a request spends on its credential, from the header to the checked principal, by 64 callers in turn,
- * compared with the total time of `POST …/messages`.
+ * Compares the time from the `Authorization` header to the checked principal with the total time of `POST …/messages`.
+ * 64 callers take turns.
  */
 export const benchAuthentication = async (scale: number): Promise<Line[]> => {
   const count = scaled(64_000, scale, 640);

@@ -24,8 +24,9 @@ const OPEN = { WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8', WEBHOOK_ALLOW_HTTP: '1' 
 const LIMITS = { RATE_LIMIT_PER_MINUTE: '600', LOGIN_LIMIT_PER_MINUTE: '10' };
 
 /**
- * Compares the latencies of a tenant with a fixed load during each attack of another tenant (`neighbours/attacks.ts`),
- * and during all attacks together, with the latencies without an attack. Each time with a new folder and server.
+ * Compares the latencies of a quiet tenant during attacks of another tenant with its latencies without an attack. Its
+ * load is fixed. Each attack (`neighbours/attacks.ts`) runs alone, then all together, each time with a new folder and
+ * server.
  */
 export const benchNeighbours = async (scale: number): Promise<Line[]> => {
   const seconds = scaled(SECONDS, scale, 3);

@@ -188,8 +188,8 @@ export const checkTenant = (principal: Principal, named: unknown): void => {
 };
 
 /**
- * Only the credential names a partner, so `partner_id` in a partner's body or query is an error, even if it is
- * the partner's own (specification, Enforcement rules and decisions, section 1).
+ * Only the credential names a partner, so a partner that sends `partner_id` in a body or query gets an error, even for
+ * its own id (specification, Enforcement rules; decisions, section 1).
  * @throws {DomainError} 400
  */
 export const checkPartner = (principal: Principal, named: unknown): void => {

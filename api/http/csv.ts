@@ -1,8 +1,8 @@
 import { stringify } from 'csv-stringify/sync';
 
 /**
- * Writes CSV rows (RFC 4180). A text that a spreadsheet could read as a formula gets a leading `'`, also when the sign
- * of the formula is full-width or follows characters that spreadsheets skip. Numbers stay numbers.
+ * Writes CSV rows (RFC 4180). A text that a spreadsheet could read as a formula gets a leading `'`. The sign of the
+ * formula may be full-width, or follow characters that spreadsheets skip. Numbers stay numbers.
  */
 
 export type Cell = string | number | bigint | boolean | null | undefined;

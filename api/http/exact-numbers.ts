@@ -1,6 +1,6 @@
 import { type DomainError, invalid } from '../../domain/core/errors.ts';
 
-/** Matches numbers that parsing could round; shorter numbers are exact. */
+/** Matches numbers that parsing could round to an integer; other numbers need no check. */
 const MAY_ROUND = /[\d.][\d.eE+-]{15}|[eE]-\d{2}/;
 const NUMBER = /^-?(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/;
 

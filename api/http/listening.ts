@@ -6,8 +6,8 @@ import { ConnectionQueue } from './connection-queue.ts';
 /** Listening sockets of the server: one, or several where the system distributes connections among them. */
 
 /**
- * Number of listening sockets. Node accepts one connection of each socket in a tick: with a single socket, a connection
- * after a burst of a thousand would wait for a thousand ticks (decision 73).
+ * Number of listening sockets. Node accepts one connection of each socket in a tick. With a single socket, the last of
+ * a thousand connections would wait for a thousand ticks (decision 73).
  */
 const SOCKETS = 16;
 

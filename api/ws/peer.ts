@@ -24,7 +24,7 @@ export const UNREAD_MS = 8000;
 
 /**
  * One connected socket of a user. It gets each envelope once and in order: first by a replay up to the position `owed`,
- * which advances with each envelope that arrives meanwhile, then live.
+ * then live. `owed` advances with each envelope that arrives during the replay.
  */
 export class Peer {
   readonly tenantId: string;

@@ -8,10 +8,10 @@ import { documents } from './corpus/all.ts';
 import { cases } from './labelled.ts';
 
 /**
- * `node bench/assistant/selection.ts`: compares the search of decision 78, which reads only the chunks that sign codes
- * select, with a search of all chunks: how often both find the same list, and how long each takes. The corpus has the
- * beginnings of the labelled set's sources and of paragraphs of `docs`, embedded by the model, and mixtures of two
- * vectors. One chunk of ten has no vector, as during a backfill.
+ * `node bench/assistant/selection.ts`: compares the search of decision 78 with a search of all chunks: how often both
+ * find the same list, and how long each takes. The search of decision 78 reads only the chunks that sign codes select.
+ * The corpus has the beginnings of the labelled set's sources and of paragraphs of `docs`, embedded by the model, and
+ * mixtures of two vectors. One chunk of ten has no vector, as during a backfill.
  */
 
 const SIZES = [10_000, 100_000];

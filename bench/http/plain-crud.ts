@@ -8,7 +8,7 @@ import { SECRETS } from './tokens.ts';
 
 /**
  * The route `POST …/messages` without event sourcing: Express, JWT, zod, and one fsynced SQLite transaction per
- * request that adds the participant if needed, inserts the message and counts it as unread. No sealing, audit or
+ * request. It adds the participant if needed, inserts the message and counts it as unread. No sealing, audit or
  * fan-out.
  */
 const db = new DatabaseSync(join(process.env.DATA_DIR ?? '.', 'crud.db'));
