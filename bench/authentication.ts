@@ -68,4 +68,4 @@ const alone = (folder: string, count: number): Promise<{ jwt: number; apiToken: 
 
 /** The part of a request that {@link bearerToken} reads. */
 const requestWith = (token: string): IncomingMessage =>
-  ({ headersDistinct: { authorization: [`Bearer ${token}`] } }) as unknown as IncomingMessage;
+  ({ rawHeaders: ['authorization', `Bearer ${token}`] }) as unknown as IncomingMessage;

@@ -40,7 +40,7 @@ const PlatformOverview = () => {
   const lag = worstOf(data, 'workflow_projection_lag_seconds');
   const subscriber = worstOf(data, 'workflow_subscriber_lag_seconds');
   return (
-    <Page title="Platform" about="All tenants, as seen by the server process that answers.">
+    <Page title="Platform" about="All tenants, as seen by the server that answers.">
       <div className="grid">
         <Tile
           label="Lag of projections"
