@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import type { Page } from 'playwright-core';
 import { z } from 'zod';
 import { buildConsole, flawsOf } from '../../support/console.ts';
-import { consoleSuite } from '../../support/console-suite.ts';
+import { consoleSuite, goTo } from '../../support/console-suite.ts';
 import { eventually, ROOT } from '../../support/server.ts';
 import { now, tenantToken } from '../../support/tokens.ts';
 import type { TestTenant } from '../../support/world.ts';
@@ -189,6 +189,11 @@ describe('The shell of the Console', () => {
     await page.keyboard.press('?');
     await page.getByRole('dialog', { name: 'Keyboard' }).waitFor();
     expect(await flawsOf(page)).to.deep.equal([]);
+    await page.keyboard.press('Escape');
+    await goTo(page, '/notifications');
+    await page.getByRole('search').waitFor();
+    await page.keyboard.press('/');
+    expect(await page.evaluate("document.activeElement?.closest('search') !== null")).to.equal(true);
   }).timeout(60_000);
 
   it('keeps the chosen theme', async () => {
