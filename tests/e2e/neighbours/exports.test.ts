@@ -4,7 +4,7 @@ import { endWorld, startWorld, type TestTenant, type World } from '../../support
 import { ENTRIES, GL, withBooks } from '../ledger/support.ts';
 import { meanwhile } from './support.ts';
 
-const COUNT = 60;
+const COUNT = 30;
 const LINES = 1_000;
 
 describe('Exports of large entries', function () {

@@ -5,7 +5,7 @@ import { say, startWorld, talk, token } from '../../support/world.ts';
 import { allDone, doneAfter, numbers, pooled } from './busy-tenant.ts';
 
 const PEOPLE = 100;
-const MESSAGES = 60;
+const MESSAGES = 25;
 
 describe('many mentions in one tenant', () => {
   const here = forSuite(async () => {

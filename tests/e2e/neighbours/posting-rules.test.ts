@@ -5,7 +5,7 @@ import { create } from '../entities/support.ts';
 import { makeRule, withSales } from '../ledger/rules-support.ts';
 import { allDone, doneAfter, numbers, pooled } from './busy-tenant.ts';
 
-const RULES = 20;
+const RULES = 8;
 /** More events than a subscriber handles together. */
 const RECORDS = 200;
 const LINES = numbers(10).flatMap(() => [

@@ -6,8 +6,8 @@ import { endWorld, startWorld } from '../../support/world.ts';
 import { addRecord, OPEN, paidTenant, plainEntity, subscribe } from '../webhooks/support.ts';
 import { allDone, doneAfter, numbers, pooled } from './busy-tenant.ts';
 
-const SUBSCRIPTIONS = 150;
-const RECORDS = 30;
+const SUBSCRIPTIONS = 100;
+const RECORDS = 15;
 
 describe('many webhooks in one tenant', () => {
   const here = forSuite(
