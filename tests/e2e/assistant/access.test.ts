@@ -4,7 +4,14 @@ import { atPresentPace } from '../../support/pace.ts';
 import { startServer } from '../../support/server.ts';
 import { tenant as tenantShape } from '../../support/shapes.ts';
 import { uploaded } from '../../support/uploads.ts';
-import { endWorld, startWorld, type TestTenant, type World } from '../../support/world.ts';
+import {
+  endWorld,
+  restartEnded,
+  sharedWorld,
+  startWorld,
+  type TestTenant,
+  type World,
+} from '../../support/world.ts';
 import {
   ASK,
   ask,
@@ -27,7 +34,7 @@ describe('The assistant with an embedding model', function () {
   let world: World;
 
   before(async () => {
-    world = await startWorld({ env: MODEL });
+    world = await sharedWorld(MODEL);
   });
   after(endWorld);
 
@@ -102,6 +109,17 @@ describe('The assistant with an embedding model', function () {
     expect(sourcesOf(mine)).to.deep.equal([own.id]);
     expect(await backfill(b.admin.api)).to.deep.equal({ added: 0, updated: 0, skipped: 1 });
   });
+});
+
+describe('The assistant of servers that end', function () {
+  this.timeout(120_000);
+  let world: World;
+
+  before(async () => {
+    world = await startWorld({ env: MODEL });
+  });
+  after(endWorld);
+  beforeEach(() => restartEnded(world));
 
   it('finds on one node texts that were written on another, and none that were deleted there', async () => {
     const tenant = await entitledTenant(world);
@@ -156,8 +174,6 @@ describe('The assistant with an embedding model', function () {
     expect(code).to.equal(0);
     expect(performance.now() - before).to.be.lessThan(await atPresentPace(10_000));
     await running;
-    await world.restart();
-    await world.ready();
   });
 });
 
