@@ -1,12 +1,11 @@
-import { type ChildProcess, execFile, spawn } from 'node:child_process';
-import { createHash, randomUUID } from 'node:crypto';
-import { globSync } from 'node:fs';
-import { access, mkdir, mkdtemp, readFile, rename, rm } from 'node:fs/promises';
+import { type ChildProcess, spawn } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { createServer } from 'node:net';
-import { constants, setPriority, tmpdir } from 'node:os';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
 import { MongoClient } from 'mongodb';
+import { buildFerretDb } from './ferretdb/build.ts';
 
 /** A server for tests of the MongoDB adapters. */
 export interface MongoServer {
@@ -21,10 +20,6 @@ export interface NoMongoServer {
   readonly unavailable: string;
 }
 
-const run = promisify(execFile);
-const SOURCE = join(import.meta.dirname, 'ferretdb');
-/** Leaves out FerretDB's PostgreSQL storage, whose driver takes long to build, and data that only debuggers read. */
-const OPTIONS = ['-tags=ferretdb_no_postgresql', '-trimpath', '-ldflags=-s -w', '-gcflags=all=-dwarf=false'];
 let shared: Promise<MongoServer> | undefined;
 let users = 0;
 
@@ -36,7 +31,7 @@ export async function startMongo(): Promise<MongoServer | NoMongoServer> {
   const url = process.env.MONGODB_URL;
   if (url !== undefined && url !== '') return { url, kind: 'mongodb', stop: async () => undefined };
   users += 1;
-  shared ??= build().then(start);
+  shared ??= buildFerretDb().then(start);
   try {
     const server = await shared;
     return { ...server, stop: () => release(server) };
@@ -62,45 +57,7 @@ function reason(error: unknown): string {
 export async function prepareMongo(): Promise<void> {
   if ((process.env.MONGODB_URL ?? '') !== '') return;
   // On failure, each suite that needs the server reports a skipped test.
-  await build().catch(() => undefined);
-}
-
-/** The binary's name contains a hash of its sources, so that changed sources are rebuilt. */
-async function build(): Promise<string> {
-  const names = globSync(['*.go', 'go.*', 'without/**/*.{go,mod}'], { cwd: SOURCE }).sort();
-  const sources = await Promise.all(names.map((name) => readFile(join(SOURCE, name))));
-  const version = createHash('sha256')
-    .update(OPTIONS.join(' '))
-    .update(Buffer.concat(sources))
-    .digest('hex')
-    .slice(0, 16);
-  const binary = join(SOURCE, '.build', `ferretdb-${version}`);
-  const built = await access(binary).then(
-    () => true,
-    () => false,
-  );
-  if (built) return binary;
-  const unfinished = `${binary}.${process.pid}`;
-  const env = {
-    ...process.env,
-    GOFLAGS: '-mod=readonly -buildvcs=false',
-    CGO_ENABLED: '0',
-    // Each compiler ends before its garbage is worth collecting.
-    GOGC: '400',
-  };
-  // Fails before any other step when Go is missing.
-  await run('go', ['version']);
-  await mkdir(join(SOURCE, '.build'), { recursive: true });
-  console.log('      building FerretDB (once, about half a minute) …');
-  const building = run('go', ['build', ...OPTIONS, '-o', unfinished, '.'], {
-    cwd: SOURCE,
-    env,
-  });
-  // Low priority, so that the compiler does not slow the running tests.
-  if (building.child.pid !== undefined) setPriority(building.child.pid, constants.priority.PRIORITY_LOW);
-  await building;
-  await rename(unfinished, binary);
-  return binary;
+  await buildFerretDb().catch(() => undefined);
 }
 
 /** A FerretDB for one suite, which its tests may freeze and kill. */
@@ -118,7 +75,7 @@ export interface OwnMongo {
 
 export async function startOwnMongo(): Promise<OwnMongo | NoMongoServer> {
   try {
-    return await keepRunning(await build());
+    return await keepRunning(await buildFerretDb());
   } catch (error) {
     return { unavailable: `FerretDB cannot be had: ${reason(error)}` };
   }
