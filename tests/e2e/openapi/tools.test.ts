@@ -7,6 +7,7 @@ import { GENERATED, installTools, pythonTools, run, tool } from '../../support/o
 import { routesOf } from '../../support/openapi-validator.ts';
 import { BASE, endWorld, type Member, sharedWorld, talk, type World } from '../../support/world.ts';
 
+const COMPILER = join(import.meta.dirname, '../../../node_modules/.bin/tsc');
 const DOCUMENT = './generated/openapi.json';
 const messages = z.array(z.object({ id: z.string() }));
 const identified = z.object({
@@ -75,7 +76,8 @@ describe('The served OpenAPI document', function () {
       (id) => !types.includes(`operations["${id}"]`) || !functions.includes(`export const ${id} =`),
     );
     expect(missing).to.deep.equal([]);
-    await tool('tsc', '-p', '.');
+    // The project's compiler takes a fifth of the time of the one that the generators need.
+    await run(COMPILER, ['-p', '.']);
     for (const name of ['send-with-openapi-fetch', 'send-with-hey-api']) {
       await sends((args) => run(process.execPath, [`generated/compiled/${name}.js`, ...args]));
     }
