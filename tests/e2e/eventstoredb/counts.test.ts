@@ -4,7 +4,7 @@ import { listen } from '../../support/socket.ts';
 import { endWorld, type Member, startWorld, talk, type World } from '../../support/world.ts';
 import { countedDuring, postAll } from './support.ts';
 
-const CONVERSATIONS = 16;
+const CONVERSATIONS = 4;
 
 describe('Traffic of one process with EventStoreDB', () => {
   let store: TestEventStoreDb;
@@ -30,13 +30,13 @@ describe('Traffic of one process with EventStoreDB', () => {
   it('receives each event once over one live subscription, including the projections thread', async () => {
     const socket = await listen(world.server, ben.token);
     const counted = await countedDuring(store, async () => {
-      await postAll(ada, conversations, { writers: 64, each: 25 });
-      await socket.messages(1600, 20_000);
+      await postAll(ada, conversations, { writers: 64, each: 10 });
+      await socket.messages(640, 20_000);
     });
     socket.close();
     const { openSubscriptions } = await store.counts();
     expect(openSubscriptions, 'live subscriptions').to.equal(1);
-    expect(counted.appended).to.be.at.least(1600);
+    expect(counted.appended).to.be.at.least(640);
     const received = counted.subscribed + counted.readOfAll;
     expect(received).to.be.within(counted.appended, counted.appended * 1.05 + 50);
   });

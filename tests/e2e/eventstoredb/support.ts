@@ -20,17 +20,19 @@ interface Load {
   readonly each: number;
   /** Pause between two messages of one writer; default 0. */
   readonly pauseMs?: number;
+  /** Ends the load before all messages are posted. */
+  readonly isOver?: () => boolean;
 }
 
 /** Posts `each` messages per writer, one after the other; the `writers` work at the same time. */
 export const postAll = async (
   sender: Member,
   conversations: readonly string[],
-  { writers, each, pauseMs = 0 }: Load,
+  { writers, each, pauseMs = 0, isOver = () => false }: Load,
 ): Promise<Posted[]> => {
   const posted: Posted[] = [];
   const write = async (writer: number): Promise<void> => {
-    for (let nth = 0; nth < each; nth += 1) {
+    for (let nth = 0; nth < each && !isOver(); nth += 1) {
       const conversation = conversations[writer % conversations.length];
       const body = `${writer}/${nth}`;
       const answer = await sender.api.post(`${BASE}/${conversation}/messages`, { body });
