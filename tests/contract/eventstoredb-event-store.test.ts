@@ -15,5 +15,5 @@ after(() => server?.stop());
 eventStoreContract(
   given === undefined ? 'EventStoreDB (test server)' : 'EventStoreDB',
   async () => reopening(() => openEventStoreDb({ url: given ?? server?.url ?? '' })),
-  { timeoutMs: 60_000 },
+  { timeoutMs: 60_000, plans: 15 },
 );

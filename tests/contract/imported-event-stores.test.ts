@@ -15,7 +15,10 @@ import { reopening } from './event-store-parts/helpers.ts';
 /** The contract on stores with an imported log, whose positions come from another store. */
 
 /** Fewer random plans than without an import, since only positions differ. */
-const PLANS = 10;
+const PLANS = 5;
+/** More than the import on EventStoreDB reads at once. */
+const EVENTS = 1100;
+
 describe('Stores with an imported log', () => {
   let folder: string;
   let server: TestEventStoreDb;
@@ -24,9 +27,9 @@ describe('Stores with an imported log', () => {
 
   before(async () => {
     folder = await mkdtemp(join(tmpdir(), 'imported-'));
-    await importAll(openSqliteImport(join(folder, 'events.db')), exportedEvents(2000, 700));
+    await importAll(openSqliteImport(join(folder, 'events.db')), exportedEvents(EVENTS, 700));
     server = await startEventStoreDb();
-    await importAll(openEventStoreDbImport(server.url), exportedEvents(2000, 1_000_000));
+    await importAll(openEventStoreDbImport(server.url), exportedEvents(EVENTS, 1_000_000));
     held = openEventStoreDb({ url: server.url });
   });
   after(async () => {

@@ -41,6 +41,7 @@ export function modelTests({ store }: Context, plans: number): void {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { maxLength: 25 }), async (plan) => {
         const prefix = newPrefix();
+        const after = await store().end();
         const streams: string[][] = Array.from({ length: STREAMS }, () => []);
         const log: { id: string; type: string; stream: string }[] = [];
         const done: Done[] = [];
@@ -97,7 +98,11 @@ export function modelTests({ store }: Context, plans: number): void {
           expect(idsOf(await store().readAll({ filter }))).to.deep.equal(idsOf(model));
           const back = await store().readAll({ filter, direction: 'backward' });
           expect(idsOf(back)).to.deep.equal(idsOf(model).reverse());
-          const followed = await follow(store(), { filter, batchSize: 3 }, (_, batch) => batch.caughtUp);
+          const followed = await follow(
+            store(),
+            { after, filter, batchSize: 3 },
+            (_, batch) => batch.caughtUp,
+          );
           expect(idsOf(followed.events)).to.deep.equal(idsOf(model));
         }
       }),
