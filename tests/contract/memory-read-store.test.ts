@@ -3,5 +3,5 @@ import { readStoreContract } from './read-store.ts';
 
 readStoreContract('memory', async () => {
   const store = openMemoryReadStore();
-  return { open: async () => store, isAtomic: true, runs: 200, dispose: async () => undefined };
+  return { open: async () => store, isAtomic: true, runs: 80, dispose: async () => undefined };
 });

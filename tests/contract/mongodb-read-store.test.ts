@@ -18,7 +18,7 @@ await describeWithMongo('read store contract', (title, start) => {
       isAtomic: await hasTransactions(url),
       open: () => openMongoReadStore({ url, dbName }),
       openInterrupted: (between) => openMongoReadStore({ url, dbName, beforeCheckpoint: between }),
-      runs: 15,
+      runs: 8,
       dispose,
     };
   });

@@ -14,7 +14,7 @@ await describeWithMongo('read store contract with transactions', (title, start) 
       openInterrupted: (between: () => Promise<void>) =>
         openMongoReadStore({ url: proxy.url, dbName, beforeCheckpoint: between }),
       isAtomic: true,
-      runs: 10,
+      runs: 5,
       dispose: async () => {
         await proxy.stop();
         await database.dispose();

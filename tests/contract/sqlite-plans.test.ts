@@ -39,7 +39,7 @@ describe('SQLite read store: every plan of a search gives the same result', () =
       if (store === undefined) throw new Error('the store is not open');
       return store;
     };
-    const harness = { open, isAtomic: true, runs: 40, dispose: async () => undefined };
+    const harness = { open, isAtomic: true, runs: 20, dispose: async () => undefined };
     searchesOf({ store: started, harness: () => harness }, `searches ${title}`, {
       ...RECORDS,
       scopedBy: 'entity_name',

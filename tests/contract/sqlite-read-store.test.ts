@@ -9,7 +9,7 @@ readStoreContract('SQLite', async () => {
   return {
     open: () => openSqliteReadStore({ path: join(folder, 'read.db') }),
     isAtomic: true,
-    runs: 100,
+    runs: 50,
     dispose: () => rm(folder, { recursive: true }),
   };
 });

@@ -210,7 +210,7 @@ describe('Any history of hand-overs', () => {
         for (const each of steps) await run(billing, history, each);
         await checkBilled(billing, history);
       }),
-      { numRuns: 150 },
+      { numRuns: 60 },
     );
   }).timeout(240_000);
 
@@ -228,7 +228,7 @@ describe('Any history of hand-overs', () => {
           await checkWindow(billing, history, ALL, free);
         },
       ),
-      { numRuns: 150 },
+      { numRuns: 60 },
     );
   }).timeout(240_000);
 });

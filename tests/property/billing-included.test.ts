@@ -69,7 +69,7 @@ describe('The included units of a card', () => {
           }
         },
       ),
-      { numRuns: 200 },
+      { numRuns: 80 },
     );
   }).timeout(240_000);
 
@@ -92,7 +92,7 @@ describe('The included units of a card', () => {
           }
         },
       ),
-      { numRuns: 150 },
+      { numRuns: 60 },
     );
   }).timeout(240_000);
 });
@@ -124,7 +124,7 @@ describe('A person', () => {
           }
         },
       ),
-      { numRuns: 150 },
+      { numRuns: 60 },
     );
   }).timeout(240_000);
 });

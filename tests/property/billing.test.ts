@@ -179,7 +179,7 @@ describe('Any history of partner billing', () => {
           if (!cutting(of)) await checkSums(billing, of);
         }
       }),
-      { numRuns: 150 },
+      { numRuns: 60 },
     );
   }).timeout(240_000);
 
@@ -197,7 +197,7 @@ describe('Any history of partner billing', () => {
           await checkUsage(billing, history, of);
         },
       ),
-      { numRuns: 150 },
+      { numRuns: 60 },
     );
   }).timeout(240_000);
 });

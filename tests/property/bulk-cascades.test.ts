@@ -195,7 +195,7 @@ describe('The cascade of a bulk deletion', () => {
           expect(await flawsIn(base)).to.deep.equal([]);
         },
       ),
-      { numRuns: Number(process.env.RUNS ?? 100) },
+      { numRuns: Number(process.env.RUNS ?? 40) },
     );
   }).timeout(120_000);
 });

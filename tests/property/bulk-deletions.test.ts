@@ -49,7 +49,7 @@ describe('A bulk deletion of any records that refer to each other', () => {
         const counted = cascadeSummary?.by_entity.find(({ action }) => action === 'delete')?.count ?? 0;
         expect(counted).to.equal(beside);
       }),
-      { numRuns: 150 },
+      { numRuns: 60 },
     );
   }).timeout(120_000);
 });

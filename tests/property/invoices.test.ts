@@ -146,7 +146,7 @@ describe('Invoices under faults', () => {
           await at.leases.close();
         }
       }),
-      { numRuns: 150 },
+      { numRuns: 60 },
     );
   }).timeout(120_000);
 });

@@ -161,7 +161,7 @@ describe('Any walk of a job', () => {
           created_at: new Date(job.startedAt).toISOString(),
         });
       }),
-      { numRuns: 300 },
+      { numRuns: 120 },
     );
   }).timeout(60_000);
 });

@@ -171,7 +171,7 @@ describe('A report as of a position', () => {
           }
         },
       ),
-      { numRuns: 100 },
+      { numRuns: 40 },
     );
   }).timeout(120_000);
 });

@@ -270,7 +270,7 @@ describe('Any history of the ledger', () => {
           }
         },
       ),
-      { numRuns: 80 },
+      { numRuns: 40 },
     );
   }).timeout(120_000);
 });

@@ -99,7 +99,7 @@ describe('Amounts of posting rules', () => {
         expect(isPercent(given)).to.equal(true);
         expect(percentOf(base, given)).to.equal(roundedByHand(base, millionths));
       }),
-      { numRuns: 2000 },
+      { numRuns: 800 },
     );
     const halves = [1n, 3n, 5n, 7n].map((base) => percentOf(base, 50));
     expect(halves).to.deep.equal([0n, 2n, 2n, 4n]);
@@ -155,7 +155,7 @@ describe('Amounts of posting rules', () => {
           balanced += 1;
         },
       ),
-      { numRuns: 1000 },
+      { numRuns: 400 },
     );
     expect(balanced).to.be.greaterThan(200);
   });

@@ -98,7 +98,7 @@ describe('References between records', () => {
           expect(await flawsIn(base)).to.deep.equal([]);
         },
       ),
-      { numRuns: 120 },
+      { numRuns: 50 },
     );
   }).timeout(120_000);
 });

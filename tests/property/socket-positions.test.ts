@@ -92,7 +92,7 @@ describe('A client that keeps its last position', () => {
           await here.end();
         }
       }),
-      { numRuns: 60 },
+      { numRuns: 25 },
     );
   }).timeout(120_000);
 });

@@ -111,7 +111,7 @@ describe('Unread counts', () => {
           expect(last_read_at).to.equal(read === undefined ? null : new Date(read).toISOString());
         }
       }),
-      { numRuns: 500 },
+      { numRuns: 200 },
     );
   });
 });
