@@ -4,8 +4,8 @@ import { eventually } from '../support/server.ts';
 import { BASE, endWorld, type Member, sharedWorld, type TestTenant, type World } from '../support/world.ts';
 import { type CuttingProxy, startCuttingProxy } from './cutting-proxy.ts';
 
-const CUTS = 1000;
-const MESSAGES = 250;
+const CUTS = 400;
+const MESSAGES = 100;
 
 describe('The socket of the client', () => {
   let world: World;
@@ -24,7 +24,7 @@ describe('The socket of the client', () => {
   afterEach(() => proxy?.close());
   after(endWorld);
 
-  it('hands over each envelope once, in order, across 1,000 random cuts', async () => {
+  it('hands over each envelope once, in order, across 400 random cuts', async () => {
     proxy = await startCuttingProxy(world.server.port, { cuts: CUTS, bytes: 1500, ms: 12 });
     const { url } = proxy;
     const client = createClient({ url: world.server.base, token: tenant.admin.token });
