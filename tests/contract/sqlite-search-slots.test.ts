@@ -22,7 +22,7 @@ describe('SQLite read store: costly searches', () => {
   const fields: FieldSpecs = { t: { type: 'long_text' } };
   const base = { collection: 'docs', tenant: 'acme', index: 'by_entity', equals: ['order'], now: 0 };
   const filter = parseFilter(
-    Array.from({ length: 60 }, (_, n) => `t.contains("needle${n}")`).join(' || '),
+    Array.from({ length: 20 }, (_, n) => `t.contains("needle${n}")`).join(' || '),
     fields,
   );
   let folder: string;

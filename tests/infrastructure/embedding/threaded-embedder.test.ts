@@ -42,7 +42,7 @@ describe('The threaded embedder', function () {
     const order: string[] = [];
     const long = embedder
       .embed(
-        Array.from({ length: 100 }, (_, n) => `A long text, number ${n}. `.repeat(20)),
+        Array.from({ length: 30 }, (_, n) => `A long text, number ${n}. `.repeat(20)),
         'background',
       )
       .then(() => order.push('long'));
@@ -55,7 +55,7 @@ describe('The threaded embedder', function () {
     const order: string[] = [];
     const backfill = embedder
       .embed(
-        Array.from({ length: 120 }, (_, n) => `A background text, number ${n}. `.repeat(8)),
+        Array.from({ length: 40 }, (_, n) => `A background text, number ${n}. `.repeat(8)),
         'background',
       )
       .then(() => order.push('backfill'));
