@@ -11,7 +11,7 @@ import { openSqliteHeadStore } from '../../../infrastructure/audit/sqlite-heads.
 import { openSqliteEventStore } from '../../../infrastructure/event-store/sqlite/store.ts';
 import { MaintenanceThread } from '../../../infrastructure/maintenance/maintenance-thread.ts';
 import { fillAuditLog } from '../../support/audit-log.ts';
-import { rejection, untilPasses } from '../../support/eventually.ts';
+import { gate, rejection, untilPasses } from '../../support/eventually.ts';
 import { memoryKeyStore, testLogger } from '../../support/fakes.ts';
 
 describe('Stream hashes read from the log’s file', function () {
@@ -172,19 +172,21 @@ describe('Stream hashes read from the log’s file', function () {
   it('let a stop interrupt a long catch-up, which continues later', async () => {
     const store = await open({ log: log() });
     let asked = 0;
+    const under = gate();
     // Each answer covers a small part.
     const one = openLogHeads(path(), log());
     const slowly: HeadStore = {
       ...store,
       advance: async () => {
         asked += 1;
+        if (asked === 2) under.open();
         await new Promise((resolve) => setTimeout(resolve, 5));
         return one.step().position;
       },
     };
     await fill(30_000);
     const { close } = keeping(slowly);
-    await untilPasses(() => expect(asked).to.be.greaterThan(1));
+    await under.passed;
     const askedBefore = asked;
     await close();
     expect(asked - askedBefore, 'steps after the stop').to.be.at.most(1);

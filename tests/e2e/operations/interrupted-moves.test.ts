@@ -122,6 +122,8 @@ await describeWithMongo('A move that is interrupted or damaged', (title, start) 
       let reported = '';
       child.stderr.setEncoding('utf8').on('data', (text: string) => {
         reported += text;
+        // At once, since the import may end before the next look.
+        void isDue(reported).then((due) => due && child.kill('SIGKILL'));
       });
       const exited = once(child, 'exit');
       await eventually(
