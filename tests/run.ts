@@ -70,8 +70,8 @@ const runBatch = async (files: readonly string[]): Promise<void> => {
   });
 };
 
-/** The longest batches come first, so that no core is idle at the end. Those with MongoDB wait for its build. */
-const FIRST = [SIMULATION, E2E, MONGODB, 'tests/property', 'tests/contract'];
+/** The longest batches come first, so that no core is idle at the end. */
+const FIRST = [SIMULATION, MONGODB, E2E, 'tests/property', 'tests/contract'];
 
 const rank = ({ files, needsMongo }: Batch): number => {
   const folder = needsMongo ? MONGODB : (files[0] ?? '');
@@ -174,13 +174,22 @@ const inChild = ({ files, stores }: Batch): Promise<Outcome> =>
 const runAll = async (under: readonly string[]): Promise<void> => {
   const queue = batches(under);
   const mongo = queue.some(({ needsMongo }) => needsMongo) ? prepareMongo() : undefined;
+  let isMongoBuilt = false;
+  void mongo?.then(() => {
+    isMongoBuilt = true;
+  });
+  /** Batches with MongoDB are left until its server is built, if there are others. */
+  const next = (): Batch | undefined => {
+    const at = queue.findIndex(({ needsMongo }) => isMongoBuilt || !needsMongo);
+    return queue.splice(Math.max(at, 0), 1)[0];
+  };
   process.env.TEST_BUNDLE ??= await bundleProduct();
   await fillCompileCache();
   const total = { passed: 0, failed: 0, skipped: 0 };
   const reported: string[] = [];
   const measured: FileTimes[] = [];
   const worker = async (): Promise<void> => {
-    for (let batch = queue.shift(); batch !== undefined; batch = queue.shift()) {
+    for (let batch = next(); batch !== undefined; batch = next()) {
       if (batch.needsMongo) await mongo;
       const { passed, failed, skipped, failures, times } = await inChild(batch);
       reported.push(...failures);
