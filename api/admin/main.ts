@@ -7,6 +7,7 @@ import { mintPartnerAssertion } from './assertion.ts';
 import { backup, restoreBackup } from './backups.ts';
 import { type AdminCommand, printNote, printResult, Refusal } from './command.ts';
 import { makeSecrets, showConfig } from './configuration.ts';
+import { convertKeys } from './convert-keys.ts';
 import { compareReadModels, verifyData } from './data-checks.ts';
 import { dropPreviousKey, rotateKey } from './keys.ts';
 import { exportAll, importAll } from './moves.ts';
@@ -31,6 +32,7 @@ const COMMANDS: readonly AdminCommand[] = [
   backup,
   restoreBackup,
   packLog,
+  convertKeys,
   exportAll,
   importAll,
 ];

@@ -6,12 +6,10 @@ import { groupedWrites } from '../sqlite/grouped-writes.ts';
 
 /**
  * New rows go to the end of a table with rowids, so no row moves to another page. The place that a row leaves keeps its
- * bytes, also after the key is destroyed (decision 6).
+ * bytes, also after the key is destroyed (decision 6). Tables of earlier versions have no rowids.
  */
 const SCHEMA = 'CREATE TABLE IF NOT EXISTS data_keys (id TEXT PRIMARY KEY, wrapped BLOB)';
-/** Tables of earlier versions have no rowids. */
 const IS_FORMER = "SELECT 1 FROM sqlite_master WHERE name = 'data_keys' AND sql LIKE '%WITHOUT ROWID'";
-/** `secure_delete` overwrites the pages of a dropped table. */
 const CONVERT = `
   ALTER TABLE data_keys RENAME TO former_keys;
   ${SCHEMA};
@@ -42,12 +40,6 @@ export async function openSqliteKeyStore({ path }: { readonly path: string }): P
   const { prepare, read } = connection;
   const grouped = groupedWrites(connection);
   const truncated = sharedTruncation(connection);
-  const isConverted = await connection.write(() => {
-    const isFormer = prepare(IS_FORMER).get() !== undefined;
-    if (isFormer) connection.exec(CONVERT);
-    return isFormer;
-  });
-  if (isConverted) await truncated();
   return {
     put: (keys) =>
       grouped(() => {
@@ -87,6 +79,28 @@ export async function openSqliteKeyStore({ path }: { readonly path: string }): P
     ping: connection.ping,
     close: connection.close,
   };
+}
+
+/**
+ * Gives a key store of an earlier version rows that do not move; `secure_delete` overwrites what the former rows left in
+ * the file. Servers of any version may have it open: they wait meanwhile. The write-ahead log grows to twice the size of
+ * the file, and the file doubles. May be repeated, also after a crash.
+ * @returns false for a store that had such rows already
+ * @throws {StoreUnavailable}
+ */
+export async function convertKeyStore({ path }: { readonly path: string }): Promise<boolean> {
+  const connection = await openSqlite({ path, pragmas: PRAGMAS, schema: SCHEMA });
+  try {
+    const isFormer = await connection.write(() => {
+      const found = connection.prepare(IS_FORMER).get() !== undefined;
+      if (found) connection.exec(CONVERT);
+      return found;
+    });
+    await sharedTruncation(connection)();
+    return isFormer;
+  } finally {
+    await connection.close();
+  }
 }
 
 const wrappedIn = ({ wrapped }: Row): Uint8Array | 'destroyed' =>

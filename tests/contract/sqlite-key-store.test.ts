@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { expect } from 'chai';
-import { openSqliteKeyStore } from '../../infrastructure/key-store/sqlite.ts';
+import { convertKeyStore, openSqliteKeyStore } from '../../infrastructure/key-store/sqlite.ts';
 import { keyStoreContract } from './key-store.ts';
 
 keyStoreContract('SQLite', async () => {
@@ -60,7 +60,7 @@ describe('The file of the SQLite key store', () => {
     expect(await copies()).to.equal(0);
   });
 
-  it('holds each key of an earlier version once after it is opened', async () => {
+  it('holds each key of an earlier version once after it is converted', async () => {
     const keys = newKeys();
     const former = new DatabaseSync(path);
     former.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = OFF; PRAGMA secure_delete = ON');
@@ -72,6 +72,8 @@ describe('The file of the SQLite key store', () => {
     const before = await copies();
     const store = await openSqliteKeyStore({ path });
     expect(before).to.be.greaterThan(COUNT);
+    expect(await copies()).to.equal(before);
+    expect([await convertKeyStore({ path }), await convertKeyStore({ path })]).to.deep.equal([true, false]);
     expect(await copies()).to.equal(COUNT);
     const ids = keys.map(({ id }) => id);
     expect(await store.getMany([...ids, 'acme/destroyed'])).to.deep.equal([

@@ -28,6 +28,8 @@ const markSchema = z.object({
   after: z.string(),
   /** Id of the first event after that position; a different id there means that the log is another one. */
   next: z.string(),
+  /** Event types that were applied; without one of {@link ERASING}, all erasures are applied again. */
+  types: z.array(z.string()).default([]),
 });
 
 /**
@@ -65,7 +67,7 @@ export class Erasures extends WithDeps<{
     for await (const page of logPages(this.deps.events, { from, filter: { types: ERASING }, limit: PAGE })) {
       destroyed += await this.#applyAll(page);
     }
-    await this.#mark({ after: before?.position ?? '', next: newest.id });
+    await this.#mark({ after: before?.position ?? '', next: newest.id, types: [...ERASING] });
     return destroyed;
   }
 
@@ -119,7 +121,7 @@ export class Erasures extends WithDeps<{
   async #applied() {
     const [row] = await this.deps.store.getMany([MARK]);
     const mark = row instanceof Uint8Array ? markIn(row) : undefined;
-    if (mark === undefined) return undefined;
+    if (mark === undefined || ERASING.some((type) => !mark.types.includes(type))) return undefined;
     const after = mark.after === '' ? undefined : this.deps.events.parsePosition(mark.after);
     if (mark.after !== '' && after === undefined) return undefined;
     const [next] = await this.deps.events.readAll({ from: after, limit: 1 });

@@ -5,16 +5,22 @@ import { toast } from './toasts.tsx';
 
 export const Copy = ({ text, label }: { text: string; label: string }) => {
   const [isDone, setDone] = useState(false);
+  const copy = async (): Promise<void> => {
+    try {
+      // Throws without https, too, where there is no clipboard.
+      await navigator.clipboard.writeText(text);
+      setDone(true);
+    } catch {
+      toast('The browser does not allow copying. Select the text instead.', 'danger');
+    }
+  };
   const icon = isDone ? <Check size={15} aria-hidden /> : <CopyIcon size={15} aria-hidden />;
   return (
     <IconButton
       label={isDone ? 'Copied' : label}
       icon={icon}
       onClick={() => {
-        navigator.clipboard.writeText(text).then(
-          () => setDone(true),
-          () => toast('The browser does not allow copying. Select the text instead.', 'danger'),
-        );
+        void copy();
       }}
       onBlur={() => setDone(false)}
     />

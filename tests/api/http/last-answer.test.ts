@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
-import { text } from 'node:stream/consumers';
+import { buffer, text } from 'node:stream/consumers';
 import { expect } from 'chai';
 import { lastAnswer } from '../../../api/http/last-answer.ts';
 import { untilPasses } from '../../support/eventually.ts';
@@ -33,6 +33,24 @@ describe('The last answer of a connection', () => {
       ]);
       expect(body).to.equal('{"error":"validation_failed"}');
       await untilPasses(() => expect(socket.destroyed).to.equal(true));
+    }));
+
+  it('leaves a client the time to read earlier answers', () =>
+    withFakeTimers(async (time) => {
+      const server = createServer({ allowHalfOpen: true }).listen(0, '127.0.0.1');
+      await once(server, 'listening');
+      const { port } = server.address() as AddressInfo;
+      const accepted = once(server, 'connection');
+      const client = connect(port, '127.0.0.1');
+      const [socket]: Socket[] = await accepted;
+      server.close();
+      const earlier = Buffer.alloc(16 * 1024 * 1024);
+      socket?.write(earlier);
+      if (socket !== undefined) lastAnswer(socket, 400, {}, '{}');
+      await time.pass(60_000);
+      const received = await buffer(client);
+      expect(received.length).to.be.greaterThan(earlier.length);
+      expect(received.subarray(-2).toString()).to.equal('{}');
     }));
 
   it('ends the connection of a client that does not close it', () =>

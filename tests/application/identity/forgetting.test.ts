@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
+import { z } from 'zod';
 import type { RequestContext } from '../../../application/core/commands/request-context.ts';
 import { eraser } from '../../../application/core/privacy/eraser.ts';
 import { Erasures, MARK } from '../../../application/core/privacy/erasures.ts';
@@ -226,10 +227,24 @@ describe('Erasures at the start', () => {
     }
   });
 
+  it('read the log from its beginning when an earlier version set the mark, which knew fewer erasures', async () => {
+    const stores = memoryStores();
+    await forgetMany(stores, ['ann']);
+    expect(await areaOf(startNode(stores)).erasures.reapply()).to.equal(0);
+    const { types, ...former } = marked.parse(JSON.parse(String(stores.keyStore.wrapped.get(MARK))));
+    expect(types).to.include('WebhookDeleted');
+    stores.keyStore.wrapped.set(KEY, Buffer.from('a key of before'));
+    stores.keyStore.wrapped.set(MARK, Buffer.from(JSON.stringify(former).padEnd(256)));
+    const keyStore = unreadable(stores.keyStore);
+    expect(await areaOf(startNode({ ...stores, keyStore })).erasures.reapply()).to.equal(1);
+  });
+
   it('do nothing for an empty log', async () => {
     expect(await areaOf(startNode()).erasures.reapply()).to.equal(0);
   });
 });
+
+const marked = z.looseObject({ types: z.array(z.string()) });
 
 /** Hides the keys that the test put: they are not wrapped, so they cannot be unwrapped. */
 const unreadable = (store: ReturnType<typeof memoryStores>['keyStore']) => ({
