@@ -4,6 +4,7 @@ import {
   DELIVERY_HEADERS,
   messageEnvelope,
   notificationEnvelope,
+  OPTIONAL_DELIVERY_HEADERS,
   readyEnvelope,
   resyncEnvelope,
   WEBHOOK_SCHEMAS,
@@ -102,7 +103,10 @@ const schemasOf = (messages: readonly Message[]): object => {
 const headers = {
   type: 'object',
   properties: Object.fromEntries(
-    Object.entries(DELIVERY_HEADERS).map(([name, description]) => [name, { type: 'string', description }]),
+    Object.entries({ ...DELIVERY_HEADERS, ...OPTIONAL_DELIVERY_HEADERS }).map(([name, description]) => [
+      name,
+      { type: 'string', description },
+    ]),
   ),
 };
 

@@ -110,7 +110,7 @@ export const WEBHOOK_SCHEMAS: readonly WebhookSchema[] = [
   delivery(TEST_EVENT, 'WebhookTestEvent', 'A test delivery was requested', { message: z.string() }),
 ];
 
-/** Headers of a delivery with their descriptions. */
+/** Headers of every delivery with their descriptions. */
 export const DELIVERY_HEADERS = {
   'X-Service-Event': 'The event type.',
   'X-Service-Delivery': 'The `id` of the body.',
@@ -120,4 +120,10 @@ export const DELIVERY_HEADERS = {
   'webhook-id': 'The `id` of the body, as Standard Webhooks names it.',
   'webhook-timestamp': 'The time of `X-Service-Timestamp`, as Standard Webhooks names it.',
   'webhook-signature': '`v1,` and a base64 HMAC-SHA256 over id, timestamp and body (Standard Webhooks).',
+} as const;
+
+/** Headers that only some deliveries have. */
+export const OPTIONAL_DELIVERY_HEADERS = {
+  'X-Service-Signature-Previous':
+    'For a time after a rotation of the secret: `X-Service-Signature` with the former secret.',
 } as const;

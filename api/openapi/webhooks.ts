@@ -1,5 +1,5 @@
 import type { ZodOpenApiPathsObject } from 'zod-openapi';
-import { DELIVERY_HEADERS, WEBHOOK_SCHEMAS } from './event-schemas.ts';
+import { DELIVERY_HEADERS, OPTIONAL_DELIVERY_HEADERS, WEBHOOK_SCHEMAS } from './event-schemas.ts';
 import type { Examples } from './examples.ts';
 import { header } from './parameters.ts';
 
@@ -10,9 +10,9 @@ const DESCRIPTION =
   'over the raw body, and remember the `id`s that you have handled. Any 2xx within 10 seconds is success; ' +
   'otherwise the same bytes are sent again after 1, 5, 30 and 120 minutes.';
 
-const headers = Object.entries(DELIVERY_HEADERS).map(([name, description]) =>
-  header(name, description, true),
-);
+const headersOf = (descriptions: Readonly<Record<string, string>>, isRequired: boolean) =>
+  Object.entries(descriptions).map(([name, description]) => header(name, description, isRequired));
+const headers = [...headersOf(DELIVERY_HEADERS, true), ...headersOf(OPTIONAL_DELIVERY_HEADERS, false)];
 
 export const webhookItems = (events: Examples['events']): ZodOpenApiPathsObject =>
   Object.fromEntries(

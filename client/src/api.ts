@@ -14486,6 +14486,8 @@ export interface operations {
                 readonly "webhook-timestamp": string;
                 /** @description `v1,` and a base64 HMAC-SHA256 over id, timestamp and body (Standard Webhooks). */
                 readonly "webhook-signature": string;
+                /** @description For a time after a rotation of the secret: `X-Service-Signature` with the former secret. */
+                readonly "X-Service-Signature-Previous"?: string;
             };
             readonly path?: never;
             readonly cookie?: never;
@@ -14552,6 +14554,8 @@ export interface operations {
                 readonly "webhook-timestamp": string;
                 /** @description `v1,` and a base64 HMAC-SHA256 over id, timestamp and body (Standard Webhooks). */
                 readonly "webhook-signature": string;
+                /** @description For a time after a rotation of the secret: `X-Service-Signature` with the former secret. */
+                readonly "X-Service-Signature-Previous"?: string;
             };
             readonly path?: never;
             readonly cookie?: never;
@@ -14619,6 +14623,8 @@ export interface operations {
                 readonly "webhook-timestamp": string;
                 /** @description `v1,` and a base64 HMAC-SHA256 over id, timestamp and body (Standard Webhooks). */
                 readonly "webhook-signature": string;
+                /** @description For a time after a rotation of the secret: `X-Service-Signature` with the former secret. */
+                readonly "X-Service-Signature-Previous"?: string;
             };
             readonly path?: never;
             readonly cookie?: never;
@@ -14682,6 +14688,8 @@ export interface operations {
                 readonly "webhook-timestamp": string;
                 /** @description `v1,` and a base64 HMAC-SHA256 over id, timestamp and body (Standard Webhooks). */
                 readonly "webhook-signature": string;
+                /** @description For a time after a rotation of the secret: `X-Service-Signature` with the former secret. */
+                readonly "X-Service-Signature-Previous"?: string;
             };
             readonly path?: never;
             readonly cookie?: never;
@@ -14746,6 +14754,8 @@ export interface operations {
                 readonly "webhook-timestamp": string;
                 /** @description `v1,` and a base64 HMAC-SHA256 over id, timestamp and body (Standard Webhooks). */
                 readonly "webhook-signature": string;
+                /** @description For a time after a rotation of the secret: `X-Service-Signature` with the former secret. */
+                readonly "X-Service-Signature-Previous"?: string;
             };
             readonly path?: never;
             readonly cookie?: never;
@@ -14813,6 +14823,8 @@ export interface operations {
                 readonly "webhook-timestamp": string;
                 /** @description `v1,` and a base64 HMAC-SHA256 over id, timestamp and body (Standard Webhooks). */
                 readonly "webhook-signature": string;
+                /** @description For a time after a rotation of the secret: `X-Service-Signature` with the former secret. */
+                readonly "X-Service-Signature-Previous"?: string;
             };
             readonly path?: never;
             readonly cookie?: never;
@@ -14877,6 +14889,8 @@ export interface operations {
                 readonly "webhook-timestamp": string;
                 /** @description `v1,` and a base64 HMAC-SHA256 over id, timestamp and body (Standard Webhooks). */
                 readonly "webhook-signature": string;
+                /** @description For a time after a rotation of the secret: `X-Service-Signature` with the former secret. */
+                readonly "X-Service-Signature-Previous"?: string;
             };
             readonly path?: never;
             readonly cookie?: never;
