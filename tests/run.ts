@@ -14,7 +14,7 @@ import { type FileTimes, measureFiles, tableOf } from './support/times.ts';
  * none passed.
  *
  * `npm run test:all -- tests/e2e/ledger` runs a folder; several folders and files may be given. `TEST_PROCESSES` is
- * the number of processes at a time (default: three more than there are cores, at most 6, since tests wait for servers
+ * the number of processes at a time (default: two more than there are cores, at most 6, since tests wait for servers
  * and timers). `TEST_TIMES=1` prints the processor time and the server starts of each file. With
  * `TEST_STORES=eventstoredb`, all servers keep their events on the test server of EventStoreDB instead of the embedded
  * store; without it, only the files in `OVER_EVENTSTOREDB` run over both.
@@ -35,7 +35,7 @@ interface Outcome extends Counts {
 /** Generous, since tests that start servers mostly wait, and a busy machine takes up to a minute for each start. */
 const TIMEOUT_MS = 180_000;
 /** Files of a batch share servers (see `sharedWorld`), loaded modules and the OpenAPI document. */
-const BATCH = 24;
+const BATCH = 16;
 /** Files of a batch outside `tests/e2e`: their tests are short. */
 const LARGE_BATCH = 40;
 const MONGODB = 'MongoDB';
@@ -199,7 +199,7 @@ const runAll = async (under: readonly string[]): Promise<void> => {
       total.skipped += skipped;
     }
   };
-  const processes = Number(process.env.TEST_PROCESSES ?? Math.min(availableParallelism() + 3, 6));
+  const processes = Number(process.env.TEST_PROCESSES ?? Math.min(availableParallelism() + 2, 6));
   await Promise.all(Array.from({ length: Math.max(processes, 1) }, worker));
   if (measured.length > 0) process.stdout.write(`\n${tableOf(measured)}\n`);
   for (const failure of reported) process.stdout.write(`\nFAILED ${failure}`);
