@@ -8,7 +8,7 @@ export interface StoredAnswer {
   readonly body: string | null;
 }
 
-/** One use of a key; after the use expires, the key may be used again. */
+/** One use of a key. The key is free again when the use has expired and was swept. */
 export interface KeyUse {
   /** The same as {@link StoredAnswer.fingerprint}. */
   readonly fingerprint: string;

@@ -84,10 +84,10 @@ interface OfCollection {
 
 export interface FindQuery extends PageQuery, OfCollection {}
 
-/** Of the last row of a page: the document id, and the index values after those of `equals`. */
+/** Place of a row in a list: the document id, and the index values after those of `equals`. */
 export type Cursor = Pick<PageEnd, 'values' | 'id'>;
 
-/** The first entries of a range of a single-valued index. */
+/** A page of entries of a single-valued index. */
 export type EntriesQuery = FindQuery;
 
 /** All entries of a range of an index. */
@@ -129,7 +129,7 @@ export interface GenerationState {
 export interface SubscriberProgress {
   /** All events up to here are handled, except those of the tenants in `behind`. */
   readonly position: Position;
-  /** For each tenant with unhandled events, the position up to which they are handled; `''` for the log's start. */
+  /** For each tenant that lags, the position up to which its events are handled; `''` for the log's start. */
   readonly behind: ReadonlyMap<string, Position | ''>;
 }
 
@@ -188,7 +188,7 @@ export interface ReadStore extends ReadProgress, ReadLeases {
   entries(generation: GenerationId, query: EntriesQuery): Promise<readonly Cursor[]>;
   /**
    * All documents of each query, as they were at one moment between two commits; for small ranges. A store without
-   * transactions retries a few times while commits interfere.
+   * transactions tries a few times while commits interfere, and the last try may mix them.
    */
   findAll(
     generation: GenerationId,

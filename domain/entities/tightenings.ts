@@ -12,7 +12,7 @@ export interface Tightening {
 
 const isThere = (values: Values, key: string): boolean => Object.hasOwn(values, key);
 
-/** The rules of the fields `after` that the fields `before` did not have. */
+/** The rules that a change of fields from `before` to `after` adds. */
 export const tightenings = (before: readonly Field[], after: readonly Field[]): readonly Tightening[] => {
   const next = new Map(after.map((field) => [field.key, field]));
   const had = new Set(before.map(({ key }) => key));

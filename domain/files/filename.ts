@@ -38,7 +38,7 @@ export const fileName = (given: string | undefined): string => {
 const TOKEN = "[a-z0-9!#$&^_.+'*%`|~-]{1,100}";
 const MEDIA_TYPE = new RegExp(`^${TOKEN}/${TOKEN}$`);
 
-/** `type/subtype` in lower case; another text becomes `application/octet-stream`. */
+/** `type/subtype` in lower case without parameters; another text becomes `application/octet-stream`. */
 export const contentType = (given: string | undefined): string => {
   const type = (given ?? '').split(';')[0]?.trim().toLowerCase() ?? '';
   return MEDIA_TYPE.test(type) ? type : FALLBACK_TYPE;

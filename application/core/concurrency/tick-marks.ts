@@ -5,7 +5,7 @@ import { monotonic } from '../runtime/timers.ts';
  * marks counts for the code of the earlier mark (docs/decisions/0038-bounds-of-requests-and-answers.md).
  */
 
-/** Label of the time before the first mark. */
+/** Label of time that follows no other mark. */
 const UNMARKED = 'other';
 
 let current = UNMARKED;

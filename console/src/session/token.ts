@@ -6,7 +6,7 @@ const textOf = (value: unknown): string => (typeof value === 'string' ? value : 
 
 /**
  * Claims of a token, as the page needs them; the server alone checks them.
- * @throws {SyntaxError} for a text that is no JWT
+ * @throws for a text that is no JWT
  */
 export const claimsOf = (token: string) => {
   const [, payload = ''] = token.split('.');

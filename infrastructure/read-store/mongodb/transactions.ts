@@ -83,7 +83,7 @@ export async function endTransactions(db: Db, id: unknown): Promise<void> {
 
 const COMMAND_NOT_FOUND = 59;
 
-/** MongoDB before 4.4.2 has no `hello`. */
+/** MongoDB 4.4.1, for one, has no `hello`. */
 async function greet(db: Db): Promise<Document> {
   try {
     return await db.command({ hello: 1 });

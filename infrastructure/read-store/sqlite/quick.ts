@@ -12,7 +12,7 @@ import { baseOf, sliceOf, startOf } from './slice-sources.ts';
 import type { Tables } from './tables.ts';
 
 /**
- * Pages that few entries answer. {@link quickPage} is called in a snapshot, so that the plan and the documents are of
+ * Pages read from few entries. {@link quickPage} is called in a snapshot, so that the plan and the documents are of
  * one moment.
  */
 

@@ -22,7 +22,7 @@ const openAccounts = async ({ chart }: LedgerNode, count: number, name: string):
   return codes;
 };
 
-/** Balanced lines over the accounts with the largest amounts and the longest memos. */
+/** Balanced lines with the largest amounts and the longest memos, over the accounts. */
 const largest = (codes: readonly string[]): GivenLine[] => {
   const amount = Math.floor((MAX_MONEY * 2) / MAX_LINES);
   const lines = Array.from({ length: MAX_LINES }, (_, nth) => ({

@@ -151,7 +151,7 @@ describe('Posting', () => {
         expect(await other.postingsOf(), where).to.have.length(began ? 1 : 0);
         expect(types.at(-1), where).to.equal(began ? 'EntryPostingSettled' : 'EntryDrafted');
         if (died !== undefined) expect(began, where).to.equal(true);
-        // A retry of the same request finds the effect of the request; other requests are too late.
+        // A retry of the same request finds or makes its effect; other requests are too late.
         const again = await other.posting.post(TENANT, id, request({ name: 'the-key' }));
         expect(again.posting.data.number, where).to.equal(1);
         expect(await refusalCode(other.posting.post(TENANT, id, request())), where).to.equal('immutable');
@@ -216,7 +216,7 @@ describe('Posting', () => {
 
   it('is refused for an entry too large for one event, and leaves a draft', async () => {
     const node = await filled();
-    // A name from before names had a limit in bytes.
+    // A name older than the limit in bytes.
     const name = '\u{1f600}'.repeat(200);
     for (let nth = 0; nth < 1000; nth += 1) {
       await node.chart.openAccount(TENANT, { code: `A${nth}`, name, type: 'Asset', active: true }, request());

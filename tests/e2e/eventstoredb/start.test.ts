@@ -23,7 +23,7 @@ const serves = async (server: Server): Promise<boolean> => (await healthOf(serve
 
 const isReady = async (server: Server): Promise<boolean> => (await healthOf(server)).status === 'ready';
 
-/** How long (ms) a process has waited for a free processor; 0 where the system does not report it. */
+/** How long (ms) the main thread of a process has waited for a processor; 0 where the system does not report it. */
 const queuedMs = (pid: number): number => {
   const path = `/proc/${pid}/schedstat`;
   const [, queuedNs = 0] = existsSync(path) ? readFileSync(path, 'utf8').split(' ').map(Number) : [];

@@ -161,7 +161,7 @@ export class Messaging implements Area {
     const { id } = withId.parse(reply.body);
     this.#texts.set(id, [text]);
     if (dice.chance(0.5)) {
-      // No other person knows the id yet.
+      // Nothing edits the message before it is in the list of messages.
       const { status, body } = await actor.client.getAfter(reply, `${messages}?limit=200`);
       const shown = status === 200 ? messageList.parse(body).find((one) => one.id === id)?.body : undefined;
       if (status < 500 && !shown?.startsWith(text))
@@ -228,7 +228,7 @@ export class Messaging implements Area {
     }
   }
 
-  /** A listener got each of its envelopes once, in log order; before its end, it had time to get the last one. */
+  /** A listener got each of its envelopes once, in log order; it ran long enough to get the last one. */
   #checkListener(log: readonly Fact[], { actor, heard, faults, from }: Listener, report: Report): void {
     faults.forEach((fault) => void report(`${actor.id}: ${fault}`));
     if (from === undefined) return;

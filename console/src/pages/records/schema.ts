@@ -31,7 +31,7 @@ export const useWorkflow = (name: string | null | undefined): Read<Workflow> =>
 export const recordPath = (entity: string, id: string): string =>
   `/records/${encodeURIComponent(entity)}/${encodeURIComponent(id)}`;
 
-/** Title of a record: its first text that is not empty, required fields first; the id without such a text. */
+/** Title of a record: its first text that is not empty, required fields first; otherwise the id. */
 export const titleOf = (fields: readonly EntityField[], { id, values }: EntityRecord): string => {
   const texts = fields.filter(({ type }) => type === 'text');
   for (const { key } of [...texts.filter(({ required }) => required), ...texts]) {
