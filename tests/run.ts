@@ -35,7 +35,7 @@ interface Outcome extends Counts {
 /** Generous, since tests that start servers mostly wait, and a busy machine takes up to a minute for each start. */
 const TIMEOUT_MS = 180_000;
 /** Files of a batch share servers (see `sharedWorld`), loaded modules and the OpenAPI document. */
-const BATCH = 16;
+const BATCH = 24;
 /** Files of a batch outside `tests/e2e`: their tests are short. */
 const LARGE_BATCH = 40;
 const MONGODB = 'MongoDB';
@@ -70,8 +70,8 @@ const runBatch = async (files: readonly string[]): Promise<void> => {
   });
 };
 
-/** The longest batches come first, so that no core is idle at the end. */
-const FIRST = [SIMULATION, MONGODB, E2E, 'tests/property', 'tests/contract'];
+/** The longest batches first, so that no core is idle at the end. Those with MongoDB wait until its server is built. */
+const FIRST = [SIMULATION, E2E, MONGODB, 'tests/property', 'tests/contract'];
 
 const rank = ({ files, needsMongo }: Batch): number => {
   const folder = needsMongo ? MONGODB : (files[0] ?? '');
@@ -107,7 +107,7 @@ interface Batch {
 /** `tests/e2e`, or another folder of `tests`. */
 const layerOf = (file: string): string => dirname(file).split('/').slice(0, 2).join('/');
 
-/** The largest number of files in a batch; one of the simulation, which keeps a core busy for a minute. */
+/** Most files of a batch: a run of the simulation keeps a core busy for a minute. */
 const mostOf = (layer: string): number => {
   if (layer === SIMULATION) return 1;
   if (layer === MONGODB) return BATCH / 2;
@@ -174,22 +174,13 @@ const inChild = ({ files, stores }: Batch): Promise<Outcome> =>
 const runAll = async (under: readonly string[]): Promise<void> => {
   const queue = batches(under);
   const mongo = queue.some(({ needsMongo }) => needsMongo) ? prepareMongo() : undefined;
-  let isMongoBuilt = false;
-  void mongo?.then(() => {
-    isMongoBuilt = true;
-  });
-  /** Batches with MongoDB are left until its server is built, if there are others. */
-  const next = (): Batch | undefined => {
-    const at = queue.findIndex(({ needsMongo }) => isMongoBuilt || !needsMongo);
-    return queue.splice(Math.max(at, 0), 1)[0];
-  };
   process.env.TEST_BUNDLE ??= await bundleProduct();
   await fillCompileCache();
   const total = { passed: 0, failed: 0, skipped: 0 };
   const reported: string[] = [];
   const measured: FileTimes[] = [];
   const worker = async (): Promise<void> => {
-    for (let batch = next(); batch !== undefined; batch = next()) {
+    for (let batch = queue.shift(); batch !== undefined; batch = queue.shift()) {
       if (batch.needsMongo) await mongo;
       const { passed, failed, skipped, failures, times } = await inChild(batch);
       reported.push(...failures);
