@@ -127,19 +127,23 @@ describe('The backfill of the corpus', function () {
   });
 
   it('is joined by a second request that arrives while it runs, on the same node or another', async () => {
-    const tenant = await plain();
-    await fill(tenant, 60);
-    await entitleLater(tenant);
-    const there = await onSecond(tenant);
-    const [one, same, elsewhere] = await Promise.all([
-      backfill(tenant.admin.api),
-      backfill(tenant.admin.api),
-      backfill(there),
-    ]);
-    expect(one).to.deep.equal({ added: 60, updated: 0, skipped: 0 });
-    expect(same).to.deep.equal(one);
-    expect(elsewhere).to.deep.equal(one);
-    expect(await backfill(there)).to.deep.equal({ added: 0, updated: 0, skipped: 60 });
+    const [all, none] = [
+      { added: 60, updated: 0, skipped: 0 },
+      { added: 0, updated: 0, skipped: 60 },
+    ];
+    // Repeats, since on a busy machine a request may arrive after the backfill has ended.
+    for (let round = 0; round < 5; round += 1) {
+      const tenant = await plain();
+      await fill(tenant, 60);
+      await entitleLater(tenant);
+      const there = await onSecond(tenant);
+      const { api } = tenant.admin;
+      const counts = await Promise.all([backfill(api), backfill(api), backfill(there)]);
+      for (const each of counts) expect([all, none]).to.deep.include(each);
+      expect(await backfill(there)).to.deep.equal(none);
+      if (counts.every(({ added }) => added === 60)) return;
+    }
+    expect.fail('in no round all requests arrived while the backfill ran');
   });
 
   it('starts at once on a node whose cached plan still lacks the assistant', async () => {
