@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
-import { cpSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, statSync } from 'node:fs';
-import { dirname, join, matchesGlob } from 'node:path';
+import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { join, matchesGlob } from 'node:path';
 import { promisify } from 'node:util';
 import { z } from 'zod';
 
@@ -46,33 +46,9 @@ const copyContext = (path: string, target: string): void => {
   cpSync(path, statSync(path).isDirectory() ? target : join(target, path), { recursive: true, filter });
 };
 
-/** Moves what the image copies from a stage, since each path is copied once and stages are removed at the end. */
-const copyFromStage = (from: string, to: string): void => {
+const copy = (from: string, to: string): void => {
   if (!existsSync(from)) throw new Error(`the image copies ${from}, which is not there`);
-  mkdirSync(dirname(to), { recursive: true });
-  renameSync(from, to);
-};
-
-const shell = (script: string, cwd: string) => promisify(execFile)('sh', ['-c', script], { cwd });
-
-const INSTALL = /^npm ci ((?:--\S+ |console )+)&& /;
-
-/**
- * Runs a step in the stage's folder. `npm ci` is not run again: npm names the packages that it would install with
- * these options, and those of this machine are linked or, from another disk, copied.
- */
-const run = async (step: string, stage: string): Promise<void> => {
-  const [install = '', options] = INSTALL.exec(step) ?? [];
-  if (options !== undefined) {
-    if (!existsSync(join(stage, 'package-lock.json'))) throw new Error('npm ci needs package-lock.json');
-    const { stdout } = await shell(`npm ls --all --parseable --package-lock-only ${options}`, '.');
-    const names = [...stdout.matchAll(/^.*?\/(node_modules\/.+)$/gm)].map(([, name = '']) => name);
-    // Packages inside packages come with these. Other packages are for other systems.
-    const present = names.filter((name) => name.lastIndexOf('node_modules/') === 0 && existsSync(name));
-    const copied = `--parents ${present.join(' ')} node_modules/.bin ${stage}`;
-    await shell(`cp -al ${copied} 2>/dev/null || cp -a ${copied}`, '.');
-  }
-  await shell(step.slice(install.length), stage);
+  cpSync(from, to, { recursive: true });
 };
 
 export const runImageSteps = async (into: string): Promise<Image> => {
@@ -102,14 +78,14 @@ export const runImageSteps = async (into: string): Promise<Image> => {
         const paths = rest.split(' ').filter((word) => !word.startsWith('--'));
         const target = paths.pop() ?? '';
         for (const path of paths) {
-          if (from !== undefined) copyFromStage(join(stages.get(from) ?? '', path), at(target));
+          if (from !== undefined) copy(join(stages.get(from) ?? '', path), at(target));
           else copyContext(path, at(target));
         }
         break;
       }
       case 'RUN':
         // Absolute paths begin at the stage's folder.
-        await run(rest.replace(/ \/(?=\w)/g, ` ${root}/`), at('.'));
+        await promisify(execFile)('sh', ['-c', rest.replace(/ \/(?=\w)/g, ` ${root}/`)], { cwd: at('.') });
         break;
       case 'ARG':
         break;
