@@ -39,15 +39,16 @@ export function fewPage(
   texts.set(plan, text);
   const keys = searchedRange(plan, query);
   const rows = allCells(inCells(tables.connection.prepare(text)), [
-    ...[
-      QUICK_BYTES / MAX_UNPLANNED_ENTRIES,
-      tenant,
-      scope,
-      access.field,
-      bound(low.value),
-      bound(high.value),
-    ],
-    ...[tenant, keys.low, keys.high, MAX_UNPLANNED_ENTRIES + 1],
+    QUICK_BYTES / MAX_UNPLANNED_ENTRIES,
+    tenant,
+    scope,
+    access.field,
+    bound(low.value),
+    bound(high.value),
+    tenant,
+    keys.low,
+    keys.high,
+    MAX_UNPLANNED_ENTRIES + 1,
   ]);
   return rows.length > MAX_UNPLANNED_ENTRIES ? undefined : pageOf(tables, query, rows);
 }
