@@ -188,7 +188,7 @@ export interface ReadStore extends ReadProgress, ReadLeases {
   entries(generation: GenerationId, query: EntriesQuery): Promise<readonly Cursor[]>;
   /**
    * All documents of each query, as they were at one moment between two commits; for small ranges. A store without
-   * transactions tries a few times while commits interfere, and the last try may mix them.
+   * transactions reads again, a few times, when a commit ended meanwhile. It may still show a part of a commit.
    */
   findAll(
     generation: GenerationId,
@@ -198,7 +198,7 @@ export interface ReadStore extends ReadProgress, ReadLeases {
    * A page of the documents that a filter selects; paging through unchanging data neither skips nor repeats a row. A
    * page ends after about 1 MiB, with at least one document. Long scans yield to other work. Only for `searchable`
    * collections.
-   * @throws {SearchGivenUp} after 10 s, or at once when too many searches wait
+   * @throws {SearchGivenUp} after `withinMs`, or at once when too many searches wait
    * @throws {InvalidCursor}
    */
   search(generation: GenerationId, query: SearchQuery): Promise<FindResult>;

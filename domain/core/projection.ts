@@ -180,8 +180,8 @@ export interface DocumentReader {
   /** The index values and ids of a page's rows, without reading documents. */
   entries(collection: string, tenantId: string, query: PageQuery): Promise<readonly PageEnd[]>;
   /**
-   * All documents of each query, from one state of the store. MongoDB without transactions reads again if a commit
-   * interferes, at most four times. For small ranges.
+   * All documents of each query, from one state of the store; MongoDB without transactions may show a part of a
+   * commit. For small ranges.
    */
   findAll(tenantId: string, queries: readonly RangeQuery[]): Promise<readonly (readonly Document[])[]>;
   /** Searches a searchable collection. */

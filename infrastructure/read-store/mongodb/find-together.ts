@@ -12,13 +12,13 @@ import { findPage } from './find.ts';
 import type { Generations } from './generations.ts';
 import type { Transactions } from './transactions.ts';
 
-/** On a server without transactions: maximum number of tries to read all ranges without an interfering commit. */
+/** On a server without transactions: maximum number of tries to read all ranges while no commit ends. */
 const QUIET_TRIES = 5;
 const PAGE = 1000;
 
 /**
- * All documents of each range, from one snapshot. On a server without transactions, reads again when a commit
- * interferes; the last try is returned even then.
+ * All documents of each range, from one snapshot. A server without transactions may show a part of a commit: the ranges
+ * are read again only when a commit ended meanwhile, and the last try is returned even then.
  */
 export async function findTogether(
   generations: Generations,

@@ -202,8 +202,8 @@ function prepareGeneration(
 }
 
 /**
- * Deletes tombstones up to the checkpoint, since only batches before the checkpoint need them. Keeps them while a
- * tenant is parked, since the tenant's retry folds older events again.
+ * Deletes tombstones up to the checkpoint, since no batch before it is folded again. Keeps them while a tenant is
+ * parked, since the tenant's retry folds older events again.
  */
 function sweepTombstones(connection: SqliteConnection, { projection, tag }: GenerationId): void {
   const { prepare } = connection;
