@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { DatabaseSync } from 'node:sqlite';
+import { DatabaseSync, type SQLInputValue } from 'node:sqlite';
 import { expect } from 'chai';
 import type { Cursor, ReadStore, SearchQuery } from '../../application/ports/read-store.ts';
 import { parseFilter } from '../../domain/expressions/filter.ts';
@@ -9,7 +9,7 @@ import { parseSort } from '../../domain/expressions/sort.ts';
 import type { FieldSpecs } from '../../domain/expressions/tree.ts';
 import { openCollection, tableShape } from '../../infrastructure/read-store/sqlite/collection.ts';
 import { fewPage } from '../../infrastructure/read-store/sqlite/few.ts';
-import type { PlanLimits } from '../../infrastructure/read-store/sqlite/plan.ts';
+import { type PlanLimits, planOf } from '../../infrastructure/read-store/sqlite/plan.ts';
 import { openSqliteReadStore } from '../../infrastructure/read-store/sqlite/store.ts';
 import { openSqlite } from '../../infrastructure/sqlite/connection.ts';
 import { documentOf } from '../support/filters.ts';
@@ -29,13 +29,13 @@ describe('SQLite read store: short searches', () => {
     for (const store of stores.splice(0)) await store.close();
   });
 
-  async function filled(sliceMs: number, titleOf: (n: number) => string, path = ':memory:') {
+  async function filled(sliceMs: number, titleOf: (n: number) => string, path = ':memory:', rows = numbers) {
     const slices: number[] = [];
     const onSlice = ({ rows }: { readonly rows: number }) => void slices.push(rows);
     const store = await openSqliteReadStore({ path, limits: { sliceMs, onSlice } });
     stores.push(store);
     const bench = await workbench(store, { ...RECORDS, scopedBy: 'entity_name' });
-    const writes = numbers.map((n) => {
+    const writes = rows.map((n) => {
       const at = new Date(n * 1000).toISOString();
       const values = { n, tens: Math.floor(n / 10), title: titleOf(n) };
       const record = { id: idOf(n), state: null, created_at: at, updated_at: at, values };
@@ -120,6 +120,40 @@ describe('SQLite read store: short searches', () => {
         ...asked('title == "more"', undefined, 9),
       });
       expect(docs.map(({ id }) => id)).to.deep.equal(numbers.slice(4, 9).map(idOf));
+    } finally {
+      connection.close();
+      for (const each of stores.splice(0)) await each.close();
+      await rm(folder, { recursive: true });
+    }
+  });
+
+  it('are told from longer ones by a bounded count of entries for each condition', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'entries-'));
+    const path = join(folder, 'read.db');
+    await filled(1_000, String, path, [...Array(5_000).keys()]);
+    const connection = await openSqlite({ path, pragmas: [], schema: '' });
+    try {
+      const { number, indexes } = connection.prepare('SELECT number, indexes FROM collections').get() ?? {};
+      const { tables } = openCollection(connection, tableShape(Number(number), String(indexes)));
+      const counts: unknown[] = [];
+      const prepare = (sql: string) => {
+        const statement = connection.prepare(sql);
+        if (!sql.startsWith('SELECT count(*)')) return statement;
+        return Object.assign(Object.create(statement), {
+          get: (...values: SQLInputValue[]) => {
+            counts.push(values.at(-1));
+            return statement.get(...values);
+          },
+        });
+      };
+      const query = { ...base, ...asked('n >= 0 && tens >= 0', undefined, 50) };
+      const plan = planOf({ ...tables, connection: { ...connection, prepare } }, query, {
+        counted: 200_000,
+        quick: 256,
+      });
+      expect(plan).to.deep.equal({ kind: 'scan', of: 5_000 });
+      // A lookup of more entries would cost more than the scan of a page.
+      expect(counts).to.deep.equal([1_430, 1_430]);
     } finally {
       connection.close();
       for (const each of stores.splice(0)) await each.close();

@@ -62,10 +62,13 @@ export function planOf(tables: Tables, query: SearchQuery, limits: PlanLimits): 
   const isAllowed = (kind: Plan['kind']): boolean => limits.without?.includes(kind) !== true;
   const order = orderOf(query, fields, of);
   if (order?.isExact && isAllowed('order')) return order;
-  const choice = isAllowed('lookup') ? choiceOf(tables, query, fields, limits) : undefined;
+  const isOrdered = query.sort === undefined || order !== undefined;
+  // Where a scan comes in order, it costs less than a lookup of more entries than these: see `ordered`.
+  const most = Math.ceil(Math.max(CHEAP_ENTRIES, Math.sqrt(DOUBT * (query.limit + 1) * of))) + 1;
+  const counted = isOrdered && isAllowed('scan') ? Math.min(limits.counted, most) : limits.counted;
+  const choice = isAllowed('lookup') ? choiceOf(tables, query, fields, { ...limits, counted }) : undefined;
   if (choice !== undefined) {
     const lookup = lookupOf(choice, fields, of);
-    const isOrdered = query.sort === undefined || order !== undefined;
     const rows = ((query.limit + 1) * of) / Math.max(1, choice.entries);
     const ordered = isOrdered ? Math.min(of, lookup.isExact ? rows : DOUBT * rows) : of;
     if (choice.entries <= Math.max(CHEAP_ENTRIES, ordered) || !isAllowed('scan')) return lookup;
