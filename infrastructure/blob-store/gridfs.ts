@@ -79,6 +79,9 @@ export async function openGridFsBlobStore(options: MongoOptions): Promise<BlobSt
       checkRef(to);
       const present = { filename: nameOf(to), uploadDate: new Date() };
       await call(() => files.updateMany({ filename: nameOf(from) }, { $set: present }));
+      const newestFirst = () => files.find({ filename: nameOf(to) }, { sort: { uploadDate: -1 } }).toArray();
+      const [, ...replaced] = await call(newestFirst);
+      for (const { _id } of replaced) await remove(_id);
     },
 
     open: async (ref, range) => {

@@ -143,6 +143,12 @@ export function blobStoreContract(name: string, start: () => Promise<BlobStoreHa
       expect(String(await read(to))).to.equal('new');
       const at = (await listed()).get(keyOf(to)) ?? 0;
       expect(at).to.be.within(moved - 10, Date.now() + 10);
+      const all = await Array.fromAsync(store.list());
+      expect(
+        all.filter(({ ref }) => ref.id === to.id),
+        'the replaced blob',
+      ).to.have.length(1);
+      expect(await harness.leftovers()).to.equal(0);
       await store.delete(to);
       expect(await store.open(to)).to.equal(undefined);
     });
