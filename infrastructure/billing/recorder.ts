@@ -72,8 +72,8 @@ const referenceOf = (key: string): string => `recorded-${key}`;
 /** Links the finished file to its name: readers see it whole or not at all, and the first writer wins. */
 const place = async (incoming: string, target: string, document: string): Promise<void> => {
   const part = join(incoming, randomUUID());
-  await writeFile(part, document, { flag: 'wx', mode: 0o600, flush: true });
   try {
+    await writeFile(part, document, { flag: 'wx', mode: 0o600, flush: true });
     await link(part, target).catch(ignoreExisting);
   } finally {
     await rm(part, { force: true });

@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { expect } from 'chai';
 import { recorder } from '../../../infrastructure/billing/recorder.ts';
 
@@ -65,6 +66,22 @@ describe('The embedded recorder of invoices', () => {
     await rm(path);
     expect((await upstream.send('partner-invoice-a-1', '{}', never)).kind).to.equal('accepted');
   });
+
+  it('leaves no part of a document that does not fit on the disk', async () => {
+    const script = `
+      import { recorder } from ${JSON.stringify(join(import.meta.dirname, '../../../infrastructure/billing/recorder.ts'))};
+      const upstream = recorder({ path: ${JSON.stringify(path)} });
+      const { signal } = new AbortController();
+      const { kind } = await upstream.send('partner-invoice-a-1', 'x'.repeat(20_000), signal);
+      process.stdout.write(kind);`;
+    // The limit of a file's size (KiB or blocks of 512 bytes) stands for a full disk.
+    const command = `ulimit -f 4; exec "$0" --input-type=module -e "$1"`;
+    const child = spawn('sh', ['-c', command, process.execPath, script], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    expect(await text(child.stdout)).to.equal('unknown');
+    expect(await readdir(join(path, '.incoming'))).to.deep.equal([]);
+  }).timeout(30_000);
 
   it('has a whole document for each acknowledged call after kill -9 at any moment', async () => {
     const script = `
