@@ -65,6 +65,8 @@ describe('SQLite read store: many writers of one file', () => {
     await store.close();
     await store.close();
     await rejectsWith(store.ping(), StoreUnavailable);
+    await rejectsWith(store.acquireLease('work', 'a', 1000), StoreUnavailable);
+    await rejectsWith(store.isLeaseHeld('work'), StoreUnavailable);
     await rejectsWith(openSqliteReadStore({ path: join(folder) }), StoreUnavailable);
   });
 });

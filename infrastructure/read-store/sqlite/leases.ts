@@ -32,11 +32,14 @@ export function sqliteLeases(connection: SqliteConnection, clock: () => number):
           )
           .run(name, owner, fence);
       }),
-    isLeaseHeld: async (name) =>
-      connection
-        .prepare(`SELECT 1 FROM leases WHERE name = :name AND owner IS NOT NULL AND expires_at > CAST(:now AS REAL)
-           AND expires_at <= CAST(:now AS REAL) + ${LONGEST_LEASE_MS / 1000}`)
-        .get({ name, now: clock() / 1000 }) !== undefined,
+    isLeaseHeld: (name) =>
+      connection.read(
+        () =>
+          connection
+            .prepare(`SELECT 1 FROM leases WHERE name = :name AND owner IS NOT NULL AND expires_at > CAST(:now AS REAL)
+               AND expires_at <= CAST(:now AS REAL) + ${LONGEST_LEASE_MS / 1000}`)
+            .get({ name, now: clock() / 1000 }) !== undefined,
+      ),
   };
 }
 
