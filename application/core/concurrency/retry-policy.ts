@@ -80,7 +80,16 @@ export class RetryPolicy {
   }
 
   /** @throws {OutOfReach}, {Interrupted}, and errors that are not transient */
-  async retry<T>(work: (tries: number) => Promise<T>): Promise<T> {
+  retry<T>(work: (tries: number) => Promise<T>): Promise<T> {
+    return this.#within(this.#limitMs, work);
+  }
+
+  /** Like {@link retry}, without a limit. @throws {Interrupted}, and errors that are not transient */
+  retryForever<T>(work: (tries: number) => Promise<T>): Promise<T> {
+    return this.#within(Number.POSITIVE_INFINITY, work);
+  }
+
+  async #within<T>(limitMs: number, work: (tries: number) => Promise<T>): Promise<T> {
     for (let tries = 0; ; tries += 1) {
       if (this.#signal.aborted) throw new Interrupted();
       try {
@@ -89,21 +98,9 @@ export class RetryPolicy {
         return result;
       } catch (error) {
         if (!isTransient(error)) throw error;
-        if (this.#clock.now() - this.#succeededAt > this.#limitMs) throw new OutOfReach();
+        if (this.#clock.now() - this.#succeededAt > limitMs) throw new OutOfReach();
         await pause(backoffMs(this.#backoff, tries + 1), this.#signal);
       }
-    }
-  }
-
-  /** Like {@link retry}, without a limit. @throws {Interrupted}, and errors that are not transient */
-  async retryForever<T>(work: (tries: number) => Promise<T>): Promise<T> {
-    for (let tries = 0; ; tries += 1) {
-      try {
-        return await this.retry((inner) => work(tries + inner));
-      } catch (error) {
-        if (!(error instanceof OutOfReach)) throw error;
-      }
-      await pause(this.#backoff.firstMs, this.#signal);
     }
   }
 }
