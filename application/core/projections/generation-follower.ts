@@ -108,8 +108,9 @@ export class GenerationFollower extends WithDeps<
   async #handle(batch: EventBatch, signal: AbortSignal): Promise<void> {
     const matched = batch.events.length > 0;
     if (matched) {
-      await this.#apply(batch);
+      // Before the checkpoint passes the requests: a retry that a failure cuts off is repeated after the restart.
       await this.#retryRequested(batch.events);
+      await this.#apply(batch);
       this.deps.onProgress();
     } else this.#advance(batch.position);
     this.#reportLag(batch);

@@ -234,6 +234,15 @@ describe('a projection runner', () => {
     }
   });
 
+  const askRetry = (name: string) =>
+    kit.node.commands.execute({
+      tenantId: 'platform',
+      type: { category: 'operations', stateVersion: 1, initial: null, evolve: (state: null) => state },
+      id: 'projections',
+      cause: causeOf(name),
+      decide: () => requestRetry(name, 'acme'),
+    });
+
   it('retries a parked tenant on request in the log', async () => {
     const runner = kit.runner();
     running(runner);
@@ -244,18 +253,31 @@ describe('a projection runner', () => {
     expect(status).to.deep.include({ name: 'tallies', generation: 'v1', state: 'active' });
     expect(status?.parked.map((parked) => parked.tenant)).to.deep.equal(['acme']);
     poison.active = false;
-    const ask = (name: string) =>
-      kit.node.commands.execute({
-        tenantId: 'platform',
-        type: { category: 'operations', stateVersion: 1, initial: null, evolve: (state: null) => state },
-        id: 'projections',
-        cause: causeOf(name),
-        decide: () => requestRetry(name, 'acme'),
-      });
-    await ask('another projection');
+    await askRetry('another projection');
     expect(runner.isParked('v1', 'acme')).to.equal(true);
-    await ask('tallies');
+    await askRetry('tallies');
     await answered(kit, 'v1', ['a1', 'a2']);
     await untilPasses(async () => expect((await runner.status())[0]?.parked).to.deep.equal([]));
+  });
+
+  it('repeats a requested retry that a failure of the store has cut off', async () => {
+    let failures = 0;
+    const shaky: ReadStore = {
+      ...kit.store,
+      unpark: (...args) => {
+        failures += 1;
+        return failures === 1 ? Promise.reject(new Error('no disk')) : kit.store.unpark(...args);
+      },
+    };
+    const runner = kit.runner({ store: shaky });
+    running(runner);
+    await kit.write('acme', 'a2', 'poison');
+    await untilPasses(() => expect(runner.isParked('v1', 'acme')).to.equal(true));
+    poison.active = false;
+    await askRetry('tallies');
+    await untilPasses(async () => expect((await runner.status())[0]?.parked).to.deep.equal([]));
+    await kit.write('acme', 'a3');
+    await answered(kit, 'v1', ['a1', 'a2', 'a3']);
+    expect(failures).to.equal(2);
   });
 });
