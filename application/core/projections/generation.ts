@@ -10,7 +10,7 @@ import type { Span } from '../../ports/tracing.ts';
 import type { EventCodec } from '../events/event-codec.ts';
 import { logPages } from '../events/log-pages.ts';
 import { occurredAt, traceparentOf } from '../events/metadata-texts.ts';
-import { ownerOf, parseStreamName, tenantPrefix } from '../events/stream-name.ts';
+import { ownerOf, tenantPrefix } from '../events/stream-name.ts';
 import { BoundedCache, CacheBudget } from '../memory/bounded-cache.ts';
 import { RecentValues } from '../memory/recent-values.ts';
 import { monotonic } from '../runtime/timers.ts';
@@ -217,7 +217,7 @@ export class Generation extends WithDeps<GenerationDeps> {
 
   async #park(event: StoredEvent, error: unknown, attempts: number): Promise<void> {
     const parked: ParkedTenant = {
-      tenant: parseStreamName(event.stream).tenantId,
+      tenant: ownerOf(event.stream),
       position: event.position,
       event_id: event.id,
       // The message names types and fields, never contents.

@@ -16,6 +16,7 @@ import {
   type Tally,
   takeLease,
   tallies,
+  undecodable,
 } from '../../../support/read-model-kit.ts';
 
 type Mode = 'before' | 'after';
@@ -184,6 +185,15 @@ describe('a generation', () => {
       const [parked] = (await fresh.store.state(GENERATION)).parked;
       expect(parked).to.include({ tenant: 'acme', attempts: 1, error: 'a poison event' });
     }
+  });
+
+  it('continues with the others after a poison event in a stream of another program', async () => {
+    const kit = await readModelKit();
+    await kit.events.append('invoice-1', 'no_stream', [undecodable(kit.node.ids.next())]);
+    await kit.write('acme', 'a1');
+    const folder = await foldAll(kit, kit.store);
+    expect(await kit.tally('acme')).to.deep.equal(['a1']);
+    expect(folder.parkedTenants).to.deep.equal(['']);
   });
 
   it('writes nothing of an event that fails in its second document', async () => {
