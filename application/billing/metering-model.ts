@@ -30,17 +30,19 @@ export const rangeOf = ({ from, to }: Window): DayRange => ({
 });
 
 /**
- * The parts of a day that lie entirely in the tenures. Undefined when events must be checked one by one: parts are
- * mixed, or some events of the day precede an earlier day's hand-over in the log.
+ * The parts of a day that lie entirely in the tenures. Undefined when events must be checked one by one: a hand-over of
+ * the day has no part, or some events of the day precede an earlier day's hand-over in the log.
  */
 export const partsDuring = (
   tenures: readonly Tenure[],
-  { day, first, last, parts, isMixed }: MeteredDay,
+  { day, first, last, parts }: MeteredDay,
 ): readonly MeteredPart[] | undefined => {
-  const earlier = tenures
-    .flatMap(({ from, to }) => [from, to])
-    .filter((moment): moment is Moment => moment !== null && dayOf(moment.at) < day);
-  if (isMixed || earlier.some(({ position }) => first < position && position < last)) return undefined;
+  const handOvers = tenures.flatMap(({ from, to }) => [from, to]).filter((moment) => moment !== null);
+  const isUncounted = ({ at, position }: Moment): boolean =>
+    dayOf(at) === day
+      ? !parts.some(({ from }) => from?.position === position)
+      : dayOf(at) < day && first < position && position < last;
+  if (handOvers.some(isUncounted)) return undefined;
   const isBehind = (moment: Moment): boolean => dayOf(moment.at) < day && moment.position < first;
   const isFirstOwn = tenures.some(
     ({ from, to }) => (from === null || isBehind(from)) && (to === null || !isBehind(to)),

@@ -10,10 +10,8 @@ export interface MeteredDay {
   /** Positions of the first and last event that changed the day: counted events, users' events and hand-overs. */
   readonly first: string;
   readonly last: string;
-  /** One part, and one more for each hand-over on the day. */
+  /** One part, and one more for each hand-over on the day, except those while the tenant or the platform was parked. */
   readonly parts: readonly MeteredPart[];
-  /** Set if the platform was parked and a hand-over was folded after later events. The parts are then wrong. */
-  readonly isMixed?: true;
 }
 
 export interface MeteredPart {

@@ -1,4 +1,5 @@
-import type { Projection } from '../../../domain/core/projection.ts';
+import { PLATFORM } from '../../../domain/core/platform.ts';
+import type { Projection, Touch } from '../../../domain/core/projection.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { EventStore, Position, StoredEvent } from '../../ports/event-store.ts';
 import type { Logger } from '../../ports/logger.ts';
@@ -7,7 +8,7 @@ import type { ProjectionMetrics } from '../../ports/metrics.ts';
 import type { Lease } from '../../ports/read-leases.ts';
 import { type GenerationId, leaseNameOf, type ParkedTenant, type ReadStore } from '../../ports/read-store.ts';
 import type { Span } from '../../ports/tracing.ts';
-import type { EventCodec } from '../events/event-codec.ts';
+import type { EventCodec, LoggedEvent } from '../events/event-codec.ts';
 import { logPages } from '../events/log-pages.ts';
 import { occurredAt, traceparentOf } from '../events/metadata-texts.ts';
 import { ownerOf, tenantPrefix } from '../events/stream-name.ts';
@@ -202,7 +203,7 @@ export class Generation extends WithDeps<GenerationDeps> {
       if (tenantId !== retried && this.#parked.has(tenantId)) continue;
       try {
         const event = this.deps.codec.decode(stored);
-        batch.plan(event, index, this.projection.fold(event));
+        batch.plan(event, index, this.#touchesOf(event));
       } catch (error) {
         poison = { index, event: stored, error };
         break;
@@ -213,6 +214,16 @@ export class Generation extends WithDeps<GenerationDeps> {
     const event = failed === undefined ? undefined : events[failed.index];
     if (failed !== undefined && event !== undefined) poison = { ...failed, event };
     return { batch, poison };
+  }
+
+  /**
+   * Omits changes that events of the platform make to a parked tenant's documents: a retry could not fold the tenant's
+   * earlier events into these documents.
+   */
+  #touchesOf(event: LoggedEvent): readonly Touch[] {
+    const touches = this.projection.fold(event);
+    if (event.tenantId !== PLATFORM) return touches;
+    return touches.filter(({ tenantId = PLATFORM }) => tenantId === PLATFORM || !this.#parked.has(tenantId));
   }
 
   async #park(event: StoredEvent, error: unknown, attempts: number): Promise<void> {

@@ -138,21 +138,6 @@ describe('Metering', () => {
     ]);
   });
 
-  it('gives the same usage for a tenant that was parked and folded after its hand-over', () => {
-    const uses = [
-      { position: '1', at: NOON },
-      { position: '4', at: EVENING },
-    ] as const;
-    const [first, second] = uses;
-    const inOrder = documents(created, first, handOver('3', 'south', NOON), second);
-    expect(documents(created, handOver('3', 'south', NOON), ...uses).days).to.deep.equal(inOrder.days);
-  });
-
-  it('marks a day as mixed when a hand-over is folded after later usage', () => {
-    const { days } = documents(created, { position: '4', at: EVENING }, handOver('3', 'south', NOON));
-    expect(days[0]).to.include({ first: '3', last: '4', isMixed: true });
-  });
-
   it('keeps the tenures of a tenant, and its name in each', () => {
     const model = memoryReadModel(meteringProjection);
     const renamed = { type: 'TenantChanged', tenantId: 'platform', position: '2', at: NOON } as const;
