@@ -1,6 +1,6 @@
 import { tooBusy } from '../../../domain/core/errors.ts';
 import type { StreamType } from '../../../domain/core/stream-type.ts';
-import { StoreUnavailable, WrongExpectedRevision } from '../../ports/event-store.ts';
+import { EventTooLarge, StoreUnavailable, WrongExpectedRevision } from '../../ports/event-store.ts';
 import type { Metrics } from '../../ports/metrics.ts';
 import type { AnyEvent } from '../events/event-codec.ts';
 import { streamName } from '../events/stream-name.ts';
@@ -166,13 +166,18 @@ export class CommandHandler extends WithDeps<
         // A refusal or a decision to write nothing is confirmed on a fresh state before it is answered.
         mustRead = done === 0;
       } catch (error) {
-        if (!(error instanceof WrongExpectedRevision)) {
+        if (error instanceof WrongExpectedRevision) {
+          mustRead = true;
+          rest = this.#giveUpOnLate(rest);
+        } else if (error instanceof EventTooLarge) {
+          // An append that is too large for the store has the events of one command.
+          first.reject(error);
+          rest = rest.slice(1);
+        } else {
           this.deps.states.drop(stream);
           for (const waiting of rest) waiting.reject(error);
           return;
         }
-        mustRead = true;
-        rest = this.#giveUpOnLate(rest);
       }
     }
   }

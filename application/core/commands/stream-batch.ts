@@ -64,7 +64,7 @@ export class StreamBatch extends WithDeps<StreamBatchDeps & { readonly group: Gr
         const stays = step.next === current;
         if (stays && !isFresh && events.length === 0 && settles.length === 0) return 0;
         if (stays && !isFresh) break;
-        if (bytes + step.bytes > MAX_APPEND_BYTES && events.length > 0) break;
+        if (bytes + step.bytes > MAX_APPEND_BYTES && settles.length > 0) break;
         bytes += step.bytes;
         current = step.next;
         events.push(...step.events);

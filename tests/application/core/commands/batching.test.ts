@@ -135,6 +135,32 @@ describe('commands on one stream', () => {
     });
   });
 
+  it('are not affected by a command whose events are together too large for the store', async () => {
+    const events = memoryStores().events;
+    const limited: EventStore = {
+      ...events,
+      append: async (stream, expected, all) => {
+        const chars = all.reduce((sum, { data }) => sum + data.length, 0);
+        if (chars > 1024 * 1024) throw new EventTooLarge('an append of more than 1 MiB');
+        return events.append(stream, expected, all);
+      },
+    };
+    const node = startNode({ events: limited, definitions });
+    const text = 'x'.repeat(400 * 1024);
+    const many: ReturnType<typeof write> = {
+      ...write('b'),
+      decide: () => [1, 2, 3].map((number) => ({ type: 'EntryWritten', data: { entry: 'b', number, text } })),
+    };
+    const outcomes = await Promise.allSettled(
+      [write('a'), many, write('c'), many, write('d')].map((command) => node.commands.execute(command)),
+    );
+    expect(
+      outcomes.map((outcome) =>
+        outcome.status === 'fulfilled' ? numberOf(outcome.value.events) : outcome.reason.name,
+      ),
+    ).to.deep.equal([1, 'EventTooLarge', 2, 'EventTooLarge', 3]);
+  });
+
   it('are rejected together when the store is unavailable, and later ones succeed', async () => {
     const stores = memoryStores();
     const node = startNode({
