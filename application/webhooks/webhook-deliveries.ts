@@ -22,7 +22,7 @@ import type { Written } from '../core/commands/command.ts';
 import type { RequestContext } from '../core/commands/request-context.ts';
 import type { Streams } from '../core/commands/streams.ts';
 import { dataOf, type EventCodec, type LoggedEvent } from '../core/events/event-codec.ts';
-import { systemCauseOf } from '../core/subscriptions/caused-by.ts';
+import { systemCauseOf, withReadModel } from '../core/subscriptions/caused-by.ts';
 import type { Subscriber } from '../core/subscriptions/subscriber.ts';
 import { WithDeps } from '../core/with-deps.ts';
 import type { Clock } from '../ports/clock.ts';
@@ -194,6 +194,6 @@ export const deadLetterReplayer = (deps: { readonly webhookDeliveries: WebhookDe
   types: [WebhookDeadLettersReplayed.type],
   handle: async (event) => {
     const asked = dataOf(WebhookDeadLettersReplayed, event);
-    if (asked !== undefined) await deps.webhookDeliveries.replayEach(event, asked);
+    if (asked !== undefined) await withReadModel(() => deps.webhookDeliveries.replayEach(event, asked));
   },
 });
