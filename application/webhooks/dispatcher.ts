@@ -135,9 +135,9 @@ const TYPES = [
   TenantStatusChanged,
 ].map(({ type }) => type);
 
-/** Handles events after `after` until aborted. */
+/** Handles events after `after` until aborted. Skips an event that cannot be decoded: it must not stop other tenants. */
 const follow = (
-  { follower, codec, states }: DispatcherDeps,
+  { follower, codec, states, logger }: DispatcherDeps,
   after: Position | undefined,
   signal: AbortSignal,
   onEvent: (event: LoggedEvent) => void,
@@ -146,6 +146,10 @@ const follow = (
     for (const stored of events) {
       // The cached state may be older than the event.
       states.onEvent(stored.stream, stored.revision);
-      onEvent(codec.decode(stored));
+      try {
+        onEvent(codec.decode(stored));
+      } catch (error) {
+        logger.error({ err: error, event_id: stored.id }, 'the webhook dispatcher skipped an event');
+      }
     }
   });

@@ -278,6 +278,25 @@ describe('the webhook dispatcher', () => {
     expect(calls.map(({ call }) => String(call.body))).to.deep.equal(['0', '1', '2', '3', '4', '5']);
   });
 
+  it('goes on with its calls when an event of another tenant cannot be decoded', async () => {
+    const { run, schedule, calls, node, answer } = await started();
+    const { passed, open } = gate();
+    answer(async () => {
+      await passed;
+      return answered(200);
+    });
+    run();
+    const id = await schedule('a');
+    await untilPasses(() => expect(calls).to.have.length(1));
+    const broken = { id: node.ids.next(), type: 'DeliveryScheduled', data: '{}', metadata: '{}' };
+    await node.events.append('other.delivery-broken', 'no_stream', [broken]);
+    await schedule('b', 'two');
+    await untilPasses(() => expect(calls).to.have.length(2));
+    open();
+    await untilPasses(async () => expect((await deliveryOf(node, 'acme', id)).status).to.equal('delivered'));
+    expect(calls).to.have.length(2);
+  });
+
   it('is taken over by another node, which starts with the due deliveries', async () => {
     const { run, schedule, calls, stores, clock, node, answer } = await started();
     answer(() => answered(503));
