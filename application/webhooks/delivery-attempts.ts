@@ -141,7 +141,7 @@ export class DeliveryAttempts extends WithDeps<{
     const record = { attempt, replayId: state.replay?.id, ms, outcome };
     const urgency = outcome.kind === 'delivered' && hints.ordered !== true ? 'with others' : 'soon';
     const done = { tenantId, deliveryId, loaded, record, cause: systemCauseOf(first, 'webhooks') };
-    return { outcome: outcome.kind, position: await deliveries.record(done, urgency) };
+    return { outcome: outcome.kind, position: await deliveries.record(done, urgency, signal) };
   }
 
   #outcomeOf(answer: OutboundAnswer, attempt: number): AttemptOutcome {

@@ -7,7 +7,7 @@ import {
 import type { StreamCommand } from '../core/commands/command.ts';
 import type { StreamState, StreamStates } from '../core/commands/stream-states.ts';
 import type { Streams } from '../core/commands/streams.ts';
-import { isUnavailable } from '../core/concurrency/retry-policy.ts';
+import { backoffMs, isUnavailable, STORE_AWAY } from '../core/concurrency/retry-policy.ts';
 import type { Cause, EventCodec, LoggedEvent } from '../core/events/event-codec.ts';
 import { streamName } from '../core/events/stream-name.ts';
 import { clearTimeout, monotonic, setImmediate, setTimeout, type Timer } from '../core/runtime/timers.ts';
@@ -47,6 +47,7 @@ interface DoneAttempt {
 
 interface QueuedAttempt {
   readonly done: DoneAttempt;
+  readonly signal: AbortSignal;
   readonly tries: number;
   readonly resolve: (position: Position | undefined) => void;
   readonly reject: (error: unknown) => void;
@@ -67,7 +68,6 @@ const FULL = 192;
 const BUSY = 8;
 /** Longest wait (ms) of a batch. */
 const LINGER_MS = 20;
-const TRIES = 6;
 
 /**
  * Reads deliveries ahead of their attempts, and records the outcomes, many at a time (decision 21). Each outcome is
@@ -171,12 +171,17 @@ export class DeliveryBatches extends WithDeps<{
   }
 
   /**
+   * Tries again while the store is unavailable, until `signal` aborts.
    * @returns the position of the delivery's last event
-   * @throws {StoreUnavailable}, `unavailable` after a few tries
+   * @throws {StoreUnavailable}, `unavailable`
    */
-  record(done: DoneAttempt, urgency: 'soon' | 'with others'): Promise<Position | undefined> {
+  record(
+    done: DoneAttempt,
+    urgency: 'soon' | 'with others',
+    signal: AbortSignal,
+  ): Promise<Position | undefined> {
     return new Promise((resolve, reject) => {
-      this.#queued.push({ done, tries: 1, resolve, reject });
+      this.#queued.push({ done, signal, tries: 1, resolve, reject });
       if (urgency === 'soon' || this.#lastSize < BUSY || this.#queued.length >= FULL) this.flushNow();
       else this.#timer ??= setTimeout(this.#flush, LINGER_MS);
     });
@@ -216,17 +221,17 @@ export class DeliveryBatches extends WithDeps<{
 
   /** Retries a failed record, since a delivery whose attempt is not recorded would be sent again. */
   async #retry(attempt: QueuedAttempt, error: unknown): Promise<void> {
-    const { done, tries, reject } = attempt;
-    if (!isUnavailable(error) || tries >= TRIES) return reject(error);
+    const { done, signal, tries, reject } = attempt;
+    if (!isUnavailable(error) || signal.aborted) return reject(error);
     const { logger, sleep } = this.deps;
-    logger.warn({ err: error, delivery_id: done.deliveryId }, 'an attempt could not be recorded; retrying');
-    await sleep(50 * 2 ** tries, NEVER);
+    if (tries === 1) {
+      logger.warn({ err: error, delivery_id: done.deliveryId }, 'an attempt could not be recorded; retrying');
+    }
+    await sleep(backoffMs(STORE_AWAY, tries), signal);
     this.#queued.push({ ...attempt, tries: tries + 1 });
     this.flushNow();
   }
 }
-
-const NEVER = new AbortController().signal;
 
 const streamOf = (tenantId: string, id: string): string => streamName(tenantId, deliveryStream.category, id);
 

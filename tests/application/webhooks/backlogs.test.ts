@@ -229,8 +229,7 @@ describe('A backlog of webhooks', () => {
     const order = await replayedOn(({ stores, clock }) =>
       startNode({ ...stores, clock, events: faultyEvents(stores.events, faults) }),
     );
-    expect(order, 'a repeated call is of the same delivery').to.deep.equal(order.toSorted());
-    expect(order.length, 'the fault was met').to.be.greaterThan(6);
+    expect(order).to.deep.equal(['0', '1', '2', '3', '4', '5']);
   });
 
   it('of replays keeps its order when attempts cannot be recorded since their streams are too busy', async () => {
@@ -238,8 +237,7 @@ describe('A backlog of webhooks', () => {
       const node = startNode({ ...stores, clock });
       return { ...node, streams: new BusyStreams(node.commands, node.states) };
     });
-    expect(order, 'a repeated call is of the same delivery').to.deep.equal(order.toSorted());
-    expect(order.length, 'the fault was met').to.be.greaterThan(6);
+    expect(order).to.deep.equal(['0', '1', '2', '3', '4', '5']);
   });
 });
 

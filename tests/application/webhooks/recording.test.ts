@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import type { EventStore } from '../../../application/ports/event-store.ts';
+import { type EventStore, StoreUnavailable } from '../../../application/ports/event-store.ts';
 import type { OutboundAnswer } from '../../../application/ports/outbound-http.ts';
 import { openSqliteReadStore } from '../../../infrastructure/read-store/sqlite/store.ts';
 import { gate, severalTicks, untilPasses } from '../../support/eventually.ts';
@@ -69,11 +69,27 @@ describe('The record of a dispatched attempt', () => {
     }
   });
 
+  it('is written without another call after a long time in which the store takes no events', async () => {
+    const { run, schedule, stores, clock, calls } = await started();
+    const id = await schedule('a');
+    const full = Array.from({ length: 50 }, (): Fault => 'unavailable before');
+    run(startNode({ ...stores, clock, events: faultyEvents(stores.events, full) }));
+    await untilPasses(async () => {
+      clock.advance(1000);
+      const fresh = startNode({ ...stores, clock });
+      expect((await deliveryOf(fresh, 'acme', id)).status).to.equal('delivered');
+    });
+    expect(calls).to.have.length(1);
+  });
+
   it('leads to another attempt with the same number when it can never be written', async () => {
     const { run, schedule, stores, clock, calls, node } = await started();
     const id = await schedule('a');
-    const gone = Array.from({ length: 50 }, (): Fault => 'unavailable before');
-    const { end } = run(startNode({ ...stores, clock, events: faultyEvents(stores.events, gone) }));
+    const events: EventStore = {
+      ...stores.events,
+      append: () => Promise.reject(new StoreUnavailable('no connection')),
+    };
+    const { end } = run(startNode({ ...stores, clock, events }));
     await untilPasses(() => expect(calls.length).to.be.at.least(1));
     await end();
     const before = calls.length;
