@@ -37,6 +37,11 @@ type AttemptResult = Written<{ readonly outcome: AttemptOutcome['kind'] }>;
 
 const MAX_RESPONSE_BYTES = 16 * 1024;
 const MAX_ERROR = 500;
+/** For a subscription that a restored log has, although its key was destroyed or is not in the restored key store. */
+const NO_SECRET = {
+  kind: 'failed',
+  message: 'The signing secret cannot be opened. Delete this subscription and create another one.',
+} as const;
 
 /**
  * Makes one attempt of a delivery: signs, calls, records. The record comes last, so that an interrupted attempt is made
@@ -96,8 +101,9 @@ export class DeliveryAttempts extends WithDeps<{
     const subscription = await this.activeSubscription(tenantId, state.subscriptionId);
     if (typeof subscription === 'string') return undefined;
     const secret = await this.#secrets.of(subscription.secret);
+    if (first === undefined) return undefined;
     // The secret's key is destroyed when the subscription is deleted: the delivery will be dropped.
-    if (secret === undefined || first === undefined) return undefined;
+    if (secret === undefined && (await this.#isDeleted(tenantId, subscription.id))) return undefined;
     const isGrace = subscription.previous !== undefined && clock.now() < subscription.previous.until;
     const previous = isGrace ? await this.#secrets.of(subscription.previous.secret) : undefined;
     const attempt = state.attempts + 1;
@@ -109,27 +115,23 @@ export class DeliveryAttempts extends WithDeps<{
       'tenant.id': tenantId,
     });
     const body = bodyOf(events);
-    const headers = headersOf({
-      event: state.event,
-      deliveryId,
-      attempt,
-      body,
-      now: calledAt,
-      secret,
-      previous,
-    });
-    const answer = await http.request(
-      {
-        url: subscription.url,
-        method: 'POST',
-        headers: span === undefined ? headers : { ...headers, traceparent: span.traceparent },
-        body,
-        timeoutMs,
-        maxResponseBytes: MAX_RESPONSE_BYTES,
-        reuse: `${tenantId}/${subscription.id}`,
-      },
-      signal,
-    );
+    const headers =
+      secret && headersOf({ event: state.event, deliveryId, attempt, body, now: calledAt, secret, previous });
+    const answer =
+      headers === undefined
+        ? NO_SECRET
+        : await http.request(
+            {
+              url: subscription.url,
+              method: 'POST',
+              headers: span === undefined ? headers : { ...headers, traceparent: span.traceparent },
+              body,
+              timeoutMs,
+              maxResponseBytes: MAX_RESPONSE_BYTES,
+              reuse: `${tenantId}/${subscription.id}`,
+            },
+            signal,
+          );
     const outcome = this.#outcomeOf(answer, attempt);
     span?.end(
       answer.kind === 'answered' ? { 'http.response.status_code': answer.status } : {},
@@ -144,7 +146,13 @@ export class DeliveryAttempts extends WithDeps<{
     return { outcome: outcome.kind, position: await deliveries.record(done, urgency, signal) };
   }
 
-  #outcomeOf(answer: OutboundAnswer, attempt: number): AttemptOutcome {
+  /** Whether the subscription is deleted in the store: the cached state may be older. */
+  async #isDeleted(tenantId: string, id: string): Promise<boolean> {
+    const { state } = await this.deps.streams.of(subscriptionsStream, tenantId, SUBSCRIPTIONS).refresh();
+    return subscriptionIn(state, id) === undefined;
+  }
+
+  #outcomeOf(answer: OutboundAnswer | typeof NO_SECRET, attempt: number): AttemptOutcome {
     const { clock, random, retrySeconds } = this.deps;
     switch (answer.kind) {
       case 'refused':

@@ -138,6 +138,21 @@ describe('A dispatched webhook', () => {
     expect(calls.map(({ call }) => call.url)).to.deep.equal(['https://one.example/', 'https://two.example/']);
   });
 
+  it('fails when its secret cannot be opened although its subscription exists, as after a restore', async () => {
+    const { run, schedule, calls, node } = await started();
+    await node.keys.destroy('acme/webhook-one');
+    run();
+    const id = await schedule('a');
+    const delivery = await untilPasses(async () => {
+      const found = await deliveryOf(node, 'acme', id);
+      expect(found.attempts).to.equal(1);
+      return found;
+    });
+    expect(delivery).to.deep.include({ status: 'pending', responseCode: null });
+    expect(delivery.lastError).to.match(/^The signing secret cannot be opened/);
+    expect(calls).to.deep.equal([]);
+  });
+
   it('reuses connections of its own subscription only', async () => {
     const { run, schedule, calls } = await started();
     run();
