@@ -9,8 +9,8 @@ import type { Finding } from './log-check.ts';
 /** How long to wait (ms) for erasures at the end of the log, which are applied asynchronously. */
 const WAIT_MS = 5000;
 const ROUND_MS = 200;
-/** Ids of keys that only an erasure in the log destroys: keys of texts and persons. */
-const BY_FACTS = /^[^/]+\/(message|person)-/;
+/** Ids of keys that only an erasure in the log destroys: keys of texts, persons and webhooks. */
+const BY_FACTS = /^[^/]+\/(message|person|webhook)-/;
 
 /**
  * Checks that the key of each sealed text exists and the key of each erased text does not. Collects erasures that are

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { dataOf, EventCodec } from '../../../application/core/events/event-codec.ts';
 import { Erasures } from '../../../application/core/privacy/erasures.ts';
-import { textKeyOf } from '../../../application/core/privacy/key-ids.ts';
+import { textKeyOf, webhookKeyId } from '../../../application/core/privacy/key-ids.ts';
 import { KeyRing } from '../../../application/core/privacy/key-ring.ts';
 import { checkLog } from '../../../application/operations/data-check.ts';
 import { KeyCheck } from '../../../application/operations/key-check.ts';
@@ -13,7 +13,8 @@ import { MessageSent } from '../../../domain/messaging/conversation.ts';
 import { fillAuditLog } from '../../support/audit-log.ts';
 import { withEachEventStore } from '../../support/event-stores.ts';
 import { memoryKeyStore, testLogger } from '../../support/fakes.ts';
-import { MASTER_KEY } from '../../support/node.ts';
+import { MASTER_KEY, startNode } from '../../support/node.ts';
+import { hook, writeSubscription } from '../webhooks/support.ts';
 
 /** Only the checkpoints of this read store are read. */
 const noReads = { subscriberCheckpoints: async () => new Map() } as unknown as ReadStore;
@@ -84,7 +85,7 @@ withEachEventStore((open) => {
           },
         });
       };
-      return { events, sent, erase, destroy, check, meanwhile };
+      return { events, store, sent, erase, destroy, check, meanwhile };
     };
 
     it('finds no fault, also when texts that are not checked yet are erased', async () => {
@@ -107,6 +108,17 @@ withEachEventStore((open) => {
       });
       expect((await check(log)).map(({ kind, what }) => [kind, what])).to.deep.equal([
         ['missing_key', `acme/${textKeyOf(lost)}`],
+      ]);
+    }).timeout(60_000);
+
+    it('names the destroyed key of a webhook that no event has deleted', async () => {
+      const { events, store, check } = await filled();
+      const node = startNode({ events, keyStore: store });
+      await writeSubscription(node, 'acme', hook('one'));
+      expect(await check(events)).to.deep.equal([]);
+      await node.keys.destroy(webhookKeyId('acme', 'one'));
+      expect((await check(events)).map(({ kind, what }) => [kind, what])).to.deep.equal([
+        ['missing_key', 'acme/webhook-one'],
       ]);
     }).timeout(60_000);
 
