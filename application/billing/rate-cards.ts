@@ -28,11 +28,14 @@ export class RateCards extends WithDeps<{
   readonly partners: PartnerDirectory;
   readonly invoices: Pick<InvoiceBook, 'allLive'>;
 }> {
-  /** Before the first `replace`: version 0 without prices, in the currency of the partner's home tenant. */
-  async get(partnerId: string): Promise<RateCard> {
+  /**
+   * Before the first `replace`: version 0 without prices, in the currency of the partner's home tenant.
+   * @param read `refresh`: as stored now, since another node may have replaced the card
+   */
+  async get(partnerId: string, read: 'load' | 'refresh' = 'load'): Promise<RateCard> {
     const { state } = await this.deps.streams
       .of(rateCardStream, partnerScope(partnerId), RATE_CARD_ID)
-      .load();
+      [read]();
     return rateCardOf(state, state.card?.currency ?? (await this.#currencyOf(partnerId)));
   }
 

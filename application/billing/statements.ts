@@ -73,14 +73,14 @@ export class Statements extends WithDeps<{
 
   /**
    * Drafts an invoice of the window: the window's usage at the prices of the present card, and late usage of the
-   * customer's invoiced windows. Counts at least all events that the log has at the time of the call.
+   * customer's invoiced windows. Usage and prices include at least all events that the log has at the time of the call.
    * @throws `not_found`, `read_model_behind`
    */
   async draft(partnerId: string, customerId: string, window: Window): Promise<Draft> {
     const through = await this.deps.end();
     const customer = await this.#customer(partnerId, customerId, through);
     await this.deps.counted(customerId, through);
-    const priced = await this.#pricing(partnerId, window);
+    const priced = await this.#pricing(partnerId, window, 'refresh');
     const invoices = await this.deps.invoices.live(partnerId, customerId);
     const lines = await this.#unbilled(customer, priced, invoices, invoices);
     const { currency, version } = priced.card;
@@ -186,10 +186,10 @@ export class Statements extends WithDeps<{
     return unbilledLines({ ...priced, textsOf }, periods, invoices, withLateUsage);
   }
 
-  async #pricing(partnerId: string, window: Window): Promise<PricedFor> {
+  async #pricing(partnerId: string, window: Window, read: 'load' | 'refresh' = 'load'): Promise<PricedFor> {
     const { rateCards, streams, partners } = this.deps;
-    const card = await rateCards.get(partnerId);
-    const { state } = await streams.of(profileStream, partnerScope(partnerId), PROFILE_ID).load();
+    const card = await rateCards.get(partnerId, read);
+    const { state } = await streams.of(profileStream, partnerScope(partnerId), PROFILE_ID)[read]();
     const partner = await partners.find(partnerId);
     return { window, card, profile: profileOf(state), partner: partner?.name ?? '' };
   }

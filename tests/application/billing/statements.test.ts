@@ -1,5 +1,10 @@
 import { expect } from 'chai';
+import { changeProfile, PROFILE_ID, profileStream } from '../../../domain/billing/profile.ts';
+import { RATE_CARD_ID, rateCardStream, replaceRateCard } from '../../../domain/billing/rate-card.ts';
 import type { StatementLine } from '../../../domain/billing/shapes.ts';
+import { partnerScope } from '../../../domain/partners/partner.ts';
+import { causeOf } from '../../support/book.ts';
+import { startNode } from '../../support/node.ts';
 import type { Use } from './metered.ts';
 import { ACME, BETA, between, PARTNER, startBilling } from './metered.ts';
 
@@ -286,6 +291,31 @@ describe('Statements', () => {
       [135, 100, 35, 14, 44],
       [5, 0, 5, 2, 6],
     ]);
+  });
+
+  it('make a draft with the rate card and the profile that another node has just stored', async () => {
+    const billing = await startBilling();
+    await billing.put(CARD);
+    await billing.use(used('2026-11-03T00:00:00Z'));
+    // From now on this node has cached both.
+    await billing.statements.draft(PARTNER, ACME, NOVEMBER);
+    const { events, keyStore, snapshots, clock } = billing;
+    const other = startNode({ events, keyStore, snapshots, clock });
+    const context = { cause: causeOf('other') };
+    const scope = partnerScope(PARTNER);
+    const rates = { records_created: { wholesale: '20', retail: '50' } };
+    await other.streams
+      .of(rateCardStream, scope, RATE_CARD_ID)
+      .execute(context, (state) => replaceRateCard(state, { currency: 'EUR', rates }, []));
+    await other.streams
+      .of(profileStream, scope, PROFILE_ID)
+      .execute(context, (state) =>
+        changeProfile(state, { item_name_template: 'Records', item_description: '' }),
+      );
+    const draft = await billing.statements.draft(PARTNER, ACME, NOVEMBER);
+    expect(draft.rate_card_version).to.equal(2);
+    const line = draft.lines.find(({ meter }) => meter === 'records_created');
+    expect(line).to.include({ wholesale: 20, retail: 50, item_name: 'Records' });
   });
 
   it('make a draft only after the log was folded to its end, and return that position', async () => {
