@@ -1,4 +1,4 @@
-import { existing, isRefusal, notFound } from '../../domain/core/errors.ts';
+import { existing, isRefusal } from '../../domain/core/errors.ts';
 import { changeUser, type UserEvent, userStream } from '../../domain/identity/user.ts';
 import type { RequestContext } from '../core/commands/request-context.ts';
 import type { Streams } from '../core/commands/streams.ts';
@@ -71,13 +71,12 @@ export class AdminAppointments extends WithDeps<{
     context: RequestContext,
   ): Promise<AppointedAdmin> {
     const { directory, identity, streams } = this.deps;
-    const user = await directory.freshUser(tenantId, userId);
-    if (user === undefined) throw notFound();
-    const presentName = await directory.open(user.displayName);
-    const wanted = { ...change, role: 'admin', status: 'active', presentName } as const;
-    const { state, events, position } = await streams
-      .of(userStream, tenantId, userId)
-      .execute(context, (present) => changeUser(present, wanted, context.cause.actor.id));
+    const wanted = { ...change, role: 'admin', status: 'active' } as const;
+    const { state, events, position } = await streams.of(userStream, tenantId, userId).execute(context, {
+      prepare: (present) => directory.nameIn(present),
+      decide: (present, _context, presentName) =>
+        changeUser(present, { ...wanted, presentName }, context.cause.actor.id),
+    });
     const changes = events.flatMap(({ type }) => APPOINTMENT_OF[type] ?? []);
     return { user: await identity.view(existing(state)), changes, position };
   }

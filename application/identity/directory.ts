@@ -2,7 +2,7 @@ import { PLATFORM } from '../../domain/core/platform.ts';
 import { type Extension, extensionStream } from '../../domain/extensions/extension.ts';
 import { emailStream } from '../../domain/identity/email.ts';
 import { platformAdminStream, type RegisteredPlatformAdmin } from '../../domain/identity/platform-admin.ts';
-import { type RegisteredUser, userStream } from '../../domain/identity/user.ts';
+import { type RegisteredUser, type User, userStream } from '../../domain/identity/user.ts';
 import { type ExistingTenant, tenantStream } from '../../domain/tenancy/tenant.ts';
 import type { TenantRights } from '../core/commands/principal.ts';
 import type { Streams } from '../core/commands/streams.ts';
@@ -71,6 +71,11 @@ export class Directory extends WithDeps<{ readonly streams: Streams; readonly ke
   /** Opens a sealed text; `[erased]` when its key is destroyed. */
   async open(sealed: string): Promise<string> {
     return (await this.deps.keys.open(sealed)) ?? ERASED;
+  }
+
+  /** The name of a person in a state of the stream; empty for a state without a person. */
+  async nameIn({ state }: { readonly state: User }): Promise<string> {
+    return state.exists ? this.open(state.displayName) : '';
   }
 
   /** Present e-mails by id, `[erased]` for a forgotten person; undefined for an unknown id. */

@@ -30,7 +30,7 @@ export class Forgetting extends WithDeps<{
     context: RequestContext,
   ): Promise<Written<{ user: RegisteredUser }>> {
     const { streams, directory, keys, erasures } = this.deps;
-    const known = await directory.user(tenantId, userId);
+    const known = await directory.freshUser(tenantId, userId);
     if (known === undefined) throw notFound();
     const email = known.forgotten === undefined ? await keys.open(known.email) : undefined;
     const emailHash = email === undefined ? undefined : this.deps.emailHash(email);

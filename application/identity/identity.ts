@@ -117,18 +117,15 @@ export class Identity extends WithDeps<{
     context: RequestContext,
   ): Promise<Written<{ user: UserView }>> {
     const { streams, directory, passwords } = this.deps;
-    const user = await directory.user(tenantId, userId);
-    if (user === undefined) throw notFound();
     const passwordHash = password === undefined ? undefined : await passwords.hash(password);
-    const presentName = await directory.open(user.displayName);
     const ends = endsOf(change);
     const withdrawn =
       ends.length === 0 ? undefined : await withdrawRights(this.deps, tenantId, userId, by, ends, context);
-    const { state, position } = await streams
-      .of(userStream, tenantId, userId)
-      .execute(context, (current) =>
+    const { state, position } = await streams.of(userStream, tenantId, userId).execute(context, {
+      prepare: (current) => directory.nameIn(current),
+      decide: (current, _context, presentName) =>
         changeUser(current, { ...change, passwordHash, presentName, withdrawn }, by),
-      );
+    });
     return { user: await this.view(existing(state)), position };
   }
 

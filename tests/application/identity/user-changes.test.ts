@@ -1,0 +1,55 @@
+import { expect } from 'chai';
+import type { RequestContext } from '../../../application/core/commands/request-context.ts';
+import { Erasures } from '../../../application/core/privacy/erasures.ts';
+import { Forgetting } from '../../../application/identity/forgetting.ts';
+import { Identity } from '../../../application/identity/identity.ts';
+import { causeOf } from '../../support/book.ts';
+import { refusalCode } from '../../support/eventually.ts';
+import { memoryStores, type SharedStores, startNode } from '../../support/node.ts';
+
+const ANN = { id: 'ann', email: 'ann@example.com', displayName: 'Ann', role: 'operator' } as const;
+
+const nodeOn = (stores: SharedStores) => {
+  const node = startNode(stores);
+  const emailHash = (email: string): string => `hash-of-${email}`;
+  const passwords = { hash: async (password: string) => password, verify: async () => false };
+  const erasures = new Erasures({ ...node, store: node.keyStore });
+  const identity = new Identity({ ...node, passwords, emailHash });
+  const forgetting = new Forgetting({ ...node, erasures, emailHash });
+  const context = (): RequestContext => ({
+    cause: causeOf(node.ids.next()),
+    priorAttempt: undefined,
+    newId: () => node.ids.next(),
+  });
+  return {
+    create: () => identity.createUser('acme', ANN, context()),
+    get: () => identity.get('acme', 'ann'),
+    rename: (displayName: string) => identity.changeUser('acme', 'ann', { displayName }, 'ben', context()),
+    forget: () => forgetting.forget('acme', 'ann', 'ben', context()),
+  };
+};
+
+describe('A person whom two nodes change', () => {
+  it('gets back a name that this node has cached after another node has changed it', async () => {
+    const stores = memoryStores();
+    const [here, there] = [nodeOn(stores), nodeOn(stores)];
+    await here.create();
+    await there.rename('Anna');
+    expect((await here.rename('Ann')).user).to.include({ display_name: 'Ann' });
+    expect(await nodeOn(stores).get()).to.include({ display_name: 'Ann' });
+  });
+
+  for (const change of ['rename', 'forget'] as const) {
+    it(`is found at a node that has cached the id as unknown (${change})`, async () => {
+      const stores = memoryStores();
+      const [here, there] = [nodeOn(stores), nodeOn(stores)];
+      expect(await refusalCode(here.get())).to.equal('not_found');
+      await there.create();
+      await here[change]('Anna');
+      const { display_name, status } = await nodeOn(stores).get();
+      expect([display_name, status]).to.deep.equal(
+        change === 'rename' ? ['Anna', 'active'] : ['[erased]', 'deactivated'],
+      );
+    });
+  }
+});
