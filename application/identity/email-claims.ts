@@ -33,6 +33,23 @@ export const emailClaim = (
 };
 
 /**
+ * The id of the person who has claimed an e-mail. A forgotten person's e-mail is released first: perhaps it could not be
+ * opened, or is about to be released.
+ */
+export const presentOwner = async (
+  { streams, directory }: { streams: Streams; directory: Pick<Directory, 'emailOwner' | 'user'> },
+  tenantId: string,
+  emailHash: string,
+  cause: Cause,
+): Promise<string | undefined> => {
+  const owner = await directory.emailOwner(tenantId, emailHash);
+  if (owner === undefined) return undefined;
+  if ((await directory.user(tenantId, owner))?.forgotten === undefined) return owner;
+  await emailClaim(streams, tenantId, emailHash, owner, cause).release();
+  return undefined;
+};
+
+/**
  * Claims e-mails of registered people if the request crashed after the append to the user's stream and before the
  * append to the e-mail's stream. Until then, only the reservation protects the e-mail, and it expires.
  */

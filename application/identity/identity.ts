@@ -16,7 +16,7 @@ import { WithDeps } from '../core/with-deps.ts';
 import type { Passwords } from '../ports/passwords.ts';
 import { withdrawRights } from './admin-withdrawals.ts';
 import type { Directory } from './directory.ts';
-import { emailClaim } from './email-claims.ts';
+import { emailClaim, presentOwner } from './email-claims.ts';
 
 interface NewUser extends Pick<RegisteredUser, 'id' | 'email' | 'displayName' | 'role'> {
   readonly password?: string | undefined;
@@ -63,6 +63,7 @@ export class Identity extends WithDeps<{
     }
     const email = this.#emailClaim(tenantId, user.email, id, cause);
     const passwordHash = password === undefined ? givenHash : await passwords.hash(password);
+    await presentOwner(this.deps, tenantId, this.deps.emailHash(user.email), cause);
     await email.reserve();
     const registered = await streams
       .of(userStream, tenantId, id)

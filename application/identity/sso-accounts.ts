@@ -16,7 +16,7 @@ import type { Cause } from '../core/events/event-codec.ts';
 import { WithDeps } from '../core/with-deps.ts';
 import { type ProvidedIdentity, SignInRefused } from '../ports/sso-provider.ts';
 import type { Directory } from './directory.ts';
-import { emailClaim } from './email-claims.ts';
+import { emailClaim, presentOwner } from './email-claims.ts';
 
 const usableEmail = z.email().max(320).refine(isStorableText);
 
@@ -104,14 +104,9 @@ export class SsoAccounts extends WithDeps<{
   async #holderOrNewcomer(tenantId: string, newcomer: Newcomer, cause: Cause): Promise<string> {
     const { userId } = newcomer;
     const emailHash = this.deps.emailHash(newcomer.email);
-    const claimBy = (id: string) => emailClaim(this.deps.streams, tenantId, emailHash, id, cause);
-    const email = claimBy(userId);
-    const owner = await this.deps.directory.emailOwner(tenantId, emailHash);
-    if (owner !== undefined) {
-      if (!(await this.#isForgotten(tenantId, owner))) return owner;
-      // The owner was forgotten, but the e-mail is not released yet.
-      await claimBy(owner).release();
-    }
+    const owner = await presentOwner(this.deps, tenantId, emailHash, cause);
+    if (owner !== undefined) return owner;
+    const email = emailClaim(this.deps.streams, tenantId, emailHash, userId, cause);
     try {
       await email.reserve();
     } catch (error) {

@@ -82,6 +82,17 @@ const expectGone = async (stores: ReturnType<typeof memoryStores>): Promise<void
 };
 
 describe('Forgetting a person', () => {
+  it('frees an e-mail that cannot be opened, as after a restore with later keys, for a new account', async () => {
+    const node = startNode();
+    const { identity, forgetting } = areaOf(node);
+    await identity.createUser('acme', ANN, context());
+    await node.keys.destroy(KEY);
+    await forgetting.forget('acme', 'ann', 'boss', context());
+    const { user } = await identity.createUser('acme', { ...ANN, id: 'anna' }, context());
+    expect(user).to.include({ id: 'anna', email: ANN.email });
+    expect(await emailIn(node)).to.deep.equal({ status: 'claimed', userId: 'anna' });
+  });
+
   const CRASHES: readonly (readonly [string, readonly Fault[], boolean])[] = [
     ['after the fact, unnoticed', ['unavailable after'], false],
     ['before the e-mail is free', ['none', 'unavailable before'], false],
