@@ -10,7 +10,6 @@ import { userStream } from '../../domain/identity/user.ts';
 import type { RequestContext } from '../core/commands/request-context.ts';
 import type { Streams } from '../core/commands/streams.ts';
 import { dataOf } from '../core/events/event-codec.ts';
-import type { KeyRing } from '../core/privacy/key-ring.ts';
 import { causeOf } from '../core/subscriptions/caused-by.ts';
 import type { Subscriber } from '../core/subscriptions/subscriber.ts';
 import type { Directory } from './directory.ts';
@@ -53,7 +52,10 @@ export const withdrawRights = async (
  * for example because of a crash.
  */
 export const adminWithdrawal = (
-  deps: Deps & { readonly keys: KeyRing; readonly emailHash: (email: string) => string },
+  deps: Deps & {
+    readonly directory: Pick<Directory, 'opened'>;
+    readonly emailHash: (email: string) => string;
+  },
 ): Subscriber => ({
   name: 'admin-withdrawal',
   types: [AdminWithdrawn.type],
@@ -63,7 +65,7 @@ export const adminWithdrawal = (
     const { user_id, admin_since, changes } = withdrawn;
     const user = await deps.directory.freshUser(event.tenantId, user_id);
     if (user?.adminSince !== admin_since) return;
-    const email = changes.includes('forgotten') ? await deps.keys.open(user.email) : undefined;
+    const email = changes.includes('forgotten') ? await deps.directory.opened(user.email) : undefined;
     const emailHash = email === undefined ? undefined : deps.emailHash(email);
     await deps.streams
       .of(userStream, event.tenantId, user_id)

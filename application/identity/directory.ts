@@ -8,6 +8,7 @@ import type { TenantRights } from '../core/commands/principal.ts';
 import type { Streams } from '../core/commands/streams.ts';
 import { ERASED, type KeyRing } from '../core/privacy/key-ring.ts';
 import { WithDeps } from '../core/with-deps.ts';
+import { StoreUnavailable } from '../ports/event-store.ts';
 
 /**
  * Looks up users and tenants in their folded streams, not in a read model: a change takes effect at once, and on other
@@ -68,9 +69,23 @@ export class Directory extends WithDeps<{ readonly streams: Streams; readonly ke
     return ifExists(await this.deps.streams.of(platformAdminStream, PLATFORM, adminId).load());
   }
 
-  /** Opens a sealed text; `[erased]` when its key is destroyed. */
+  /** Opens a sealed text; `[erased]` when {@link opened} is undefined. */
   async open(sealed: string): Promise<string> {
-    return (await this.deps.keys.open(sealed)) ?? ERASED;
+    return (await this.opened(sealed)) ?? ERASED;
+  }
+
+  /**
+   * Opens a sealed text. Undefined when its key is destroyed, or missing after a restore with older keys; the person
+   * may have another key by now, which does not open the text.
+   * @throws {StoreUnavailable}
+   */
+  async opened(sealed: string): Promise<string | undefined> {
+    try {
+      return await this.deps.keys.open(sealed);
+    } catch (error) {
+      if (error instanceof StoreUnavailable) throw error;
+      return undefined;
+    }
   }
 
   /** The name of a person in a state of the stream; empty for a state without a person. */

@@ -4,7 +4,6 @@ import type { Written } from '../core/commands/command.ts';
 import type { RequestContext } from '../core/commands/request-context.ts';
 import type { Streams } from '../core/commands/streams.ts';
 import type { Erasures } from '../core/privacy/erasures.ts';
-import type { KeyRing } from '../core/privacy/key-ring.ts';
 import { WithDeps } from '../core/with-deps.ts';
 import { withdrawRights } from './admin-withdrawals.ts';
 import type { Directory } from './directory.ts';
@@ -14,7 +13,6 @@ import { emailClaim } from './email-claims.ts';
 export class Forgetting extends WithDeps<{
   readonly streams: Streams;
   readonly directory: Directory;
-  readonly keys: KeyRing;
   readonly erasures: Pick<Erasures, 'erasePerson'>;
   readonly emailHash: (email: string) => string;
 }> {
@@ -29,10 +27,10 @@ export class Forgetting extends WithDeps<{
     by: string,
     context: RequestContext,
   ): Promise<Written<{ user: RegisteredUser }>> {
-    const { streams, directory, keys, erasures } = this.deps;
+    const { streams, directory, erasures } = this.deps;
     const known = await directory.freshUser(tenantId, userId);
     if (known === undefined) throw notFound();
-    const email = known.forgotten === undefined ? await keys.open(known.email) : undefined;
+    const email = known.forgotten === undefined ? await directory.opened(known.email) : undefined;
     const emailHash = email === undefined ? undefined : this.deps.emailHash(email);
     const withdrawn = await withdrawRights(this.deps, tenantId, userId, by, ['forgotten'], context);
     const { cause } = context;

@@ -2,7 +2,6 @@ import { DomainError, tenantSuspended } from '../../domain/core/errors.ts';
 import { PLATFORM } from '../../domain/core/platform.ts';
 import type { RegisteredUser } from '../../domain/identity/user.ts';
 import { isTenantId } from '../../domain/tenancy/tenant.ts';
-import type { KeyRing } from '../core/privacy/key-ring.ts';
 import { WithDeps } from '../core/with-deps.ts';
 import type { Passwords } from '../ports/passwords.ts';
 import type { TokenFamily } from '../ports/tokens.ts';
@@ -52,7 +51,6 @@ export class Login extends WithDeps<{
   readonly directory: Directory;
   readonly identity: Identity;
   readonly passwords: Passwords;
-  readonly keys: KeyRing;
   readonly tenantTokens: Pick<TokenFamily<TenantClaims>, 'sign'>;
   readonly platformTokens: TokenFamily<PlatformClaims>;
   readonly emailHash: (email: string) => string;
@@ -76,7 +74,7 @@ export class Login extends WithDeps<{
   async platformAdmin(email: string, password: string): Promise<{ token: string }> {
     const adminId = await this.deps.directory.emailOwner(PLATFORM, this.deps.emailHash(email));
     const admin = adminId === undefined ? undefined : await this.deps.directory.platformAdmin(adminId);
-    const hash = admin && (await this.deps.keys.open(admin.passwordHash));
+    const hash = admin && (await this.deps.directory.opened(admin.passwordHash));
     if (!(await this.deps.passwords.verify(hash, password)) || admin === undefined) throw refused();
     const claims = {
       sub: admin.id,
@@ -105,7 +103,9 @@ export class Login extends WithDeps<{
         account === undefined ? undefined : await this.deps.directory.user(account.tenantId, account.userId);
       const usable = user?.status === 'active' ? user : undefined;
       const hash =
-        usable?.passwordHash === undefined ? undefined : await this.deps.keys.open(usable.passwordHash);
+        usable?.passwordHash === undefined
+          ? undefined
+          : await this.deps.directory.opened(usable.passwordHash);
       const matches = await this.deps.passwords.verify(hash, password);
       if (matches && usable !== undefined && account !== undefined) {
         matching.push({ tenantId: account.tenantId, user: usable });

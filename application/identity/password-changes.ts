@@ -11,7 +11,6 @@ import { isTenantId } from '../../domain/tenancy/tenant.ts';
 import type { Written } from '../core/commands/command.ts';
 import type { RequestContext } from '../core/commands/request-context.ts';
 import type { Streams } from '../core/commands/streams.ts';
-import type { KeyRing } from '../core/privacy/key-ring.ts';
 import { WithDeps } from '../core/with-deps.ts';
 import type { Clock, Ids } from '../ports/clock.ts';
 import type { Position } from '../ports/event-store.ts';
@@ -49,7 +48,6 @@ export class PasswordChanges extends WithDeps<{
   readonly directory: Directory;
   readonly identity: Identity;
   readonly passwords: Passwords;
-  readonly keys: KeyRing;
   readonly secrets: Pick<TokenSecrets, 'randomText'>;
   readonly tenantTokens: Pick<TokenFamily<TenantClaims>, 'sign'>;
   readonly clock: Clock;
@@ -67,9 +65,9 @@ export class PasswordChanges extends WithDeps<{
     password: { readonly current: string; readonly next: string },
     context: RequestContext,
   ): Promise<Written<Session>> {
-    const { directory, keys, passwords, streams } = this.deps;
+    const { directory, passwords, streams } = this.deps;
     const known = await directory.freshUser(tenantId, userId);
-    const stored = known?.passwordHash === undefined ? undefined : await keys.open(known.passwordHash);
+    const stored = known?.passwordHash === undefined ? undefined : await directory.opened(known.passwordHash);
     const isRight = await passwords.verify(stored, password.current);
     // A wrong password is refused in the decision: a retry, whose first try succeeded, does not run the decision again.
     const passwordHash = isRight ? await passwords.hash(password.next) : undefined;

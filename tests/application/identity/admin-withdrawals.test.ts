@@ -32,11 +32,11 @@ const context = (by: string, own: Partial<RequestContext> = {}): RequestContext 
 };
 
 const areaOf = (node: TestNode) => {
-  const { streams, directory, keys } = node;
+  const { streams, directory } = node;
   const erasures = new Erasures({ ...node, store: node.keyStore });
   const identity = new Identity({ streams, directory, passwords, emailHash });
-  const forgetting = new Forgetting({ streams, directory, keys, erasures, emailHash });
-  const subscriber = adminWithdrawal({ streams, directory, keys, emailHash });
+  const forgetting = new Forgetting({ streams, directory, erasures, emailHash });
+  const subscriber = adminWithdrawal({ streams, directory, emailHash });
   return {
     identity,
     end: (by: string, userId: string, how: End, as = context(by)): Promise<unknown> => {

@@ -41,7 +41,7 @@ const areaOf = (node: TestNode) => {
   return {
     erasures,
     identity: new Identity({ streams, directory, passwords, emailHash }),
-    forgetting: new Forgetting({ streams, directory, keys, erasures, emailHash }),
+    forgetting: new Forgetting({ streams, directory, erasures, emailHash }),
     claimer: emailClaimer({ streams, keys, emailHash }),
     /** Delivers every event once, also the events that result, until no more come. */
     settle: async (until: () => boolean = () => true): Promise<void> => {

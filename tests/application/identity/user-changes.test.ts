@@ -5,6 +5,7 @@ import { Forgetting } from '../../../application/identity/forgetting.ts';
 import { Identity } from '../../../application/identity/identity.ts';
 import { causeOf } from '../../support/book.ts';
 import { refusalCode } from '../../support/eventually.ts';
+import { memoryKeyStore } from '../../support/fakes.ts';
 import { memoryStores, type SharedStores, startNode } from '../../support/node.ts';
 
 const ANN = { id: 'ann', email: 'ann@example.com', displayName: 'Ann', role: 'operator' } as const;
@@ -52,4 +53,17 @@ describe('A person whom two nodes change', () => {
       );
     });
   }
+});
+
+describe('A person whose key is not in the restored key store', () => {
+  it('can be renamed and forgotten, and shows what can no longer be opened as erased', async () => {
+    const stores = memoryStores();
+    await nodeOn(stores).create();
+    const restored = nodeOn({ ...stores, keyStore: memoryKeyStore() });
+    expect(await restored.get()).to.include({ email: '[erased]', display_name: '[erased]' });
+    expect((await restored.rename('Anna')).user).to.include({ email: '[erased]', display_name: 'Anna' });
+    expect(await restored.get()).to.include({ email: '[erased]', display_name: 'Anna' });
+    await restored.forget();
+    expect(await restored.get()).to.include({ display_name: '[erased]', status: 'deactivated' });
+  });
 });
