@@ -2,6 +2,7 @@ import { createHmac, createSecretKey, type KeyObject } from 'node:crypto';
 import { evictOldest } from '../core/memory/evict-oldest.ts';
 import type { KeyRing } from '../core/privacy/key-ring.ts';
 import { WithDeps } from '../core/with-deps.ts';
+import { StoreUnavailable } from '../ports/event-store.ts';
 
 /** Data for the headers (specification, Webhook events, Headers). */
 interface Signed {
@@ -43,12 +44,18 @@ const MAX_SIGNING_KEYS = 2_000;
 export class SigningKeys extends WithDeps<{ readonly keys: KeyRing }> {
   readonly #opened = new Map<string, SigningKey>();
 
-  /** Undefined when the data key is destroyed. @param sealed the sealed secret */
+  /**
+   * Undefined when the data key is destroyed, or was lost in a restore; a later rotation then made another data key.
+   * @param sealed the sealed secret
+   */
   async of(sealed: string): Promise<SigningKey | undefined> {
     const known = this.#opened.get(sealed);
     if (known !== undefined && this.deps.keys.opens(sealed)) return known;
     this.#opened.delete(sealed);
-    const secret = await this.deps.keys.open(sealed);
+    const secret = await this.deps.keys.open(sealed).catch((error: unknown) => {
+      if (error instanceof StoreUnavailable) throw error;
+      return undefined;
+    });
     if (secret === undefined) return undefined;
     const key = signingKeyOf(secret);
     this.#opened.set(sealed, key);

@@ -2,6 +2,7 @@ import { createHmac, randomBytes } from 'node:crypto';
 import { expect } from 'chai';
 import type { EventStore } from '../../../application/ports/event-store.ts';
 import { severalTicks, untilPasses } from '../../support/eventually.ts';
+import { memoryKeyStore } from '../../support/fakes.ts';
 import { startNode, type TestNode } from '../../support/node.ts';
 import { answered, deliveryOf, running, writeSubscription } from './support.ts';
 
@@ -136,6 +137,17 @@ describe('A dispatched webhook', () => {
     await untilPasses(() => expect(calls).to.have.length(2));
     await severalTicks(100);
     expect(calls.map(({ call }) => call.url)).to.deep.equal(['https://one.example/', 'https://two.example/']);
+  });
+
+  it('is signed with the new secret alone when a restore has lost the key of the previous one', async () => {
+    const { run, schedule, calls, stores, clock } = await started();
+    const restored = startNode({ ...stores, keyStore: memoryKeyStore(), clock });
+    await writeSubscription(restored, 'acme', rotatedTo('whsec_new', clock.now() + MINUTE));
+    run(restored);
+    await schedule('a');
+    await untilPasses(() => expect(calls).to.have.length(1));
+    expect(calls[0]?.call.headers).to.include({ 'X-Service-Signature': signed('whsec_new', 'a') });
+    expect(calls[0]?.call.headers).not.to.have.property('X-Service-Signature-Previous');
   });
 
   it('fails when its secret cannot be opened although its subscription exists, as after a restore', async () => {
