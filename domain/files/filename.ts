@@ -14,12 +14,21 @@ export const FALLBACK_TYPE = 'application/octet-stream';
  */
 const HIDDEN = /[\p{Cc}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\u2028\u2029\ufeff]/gu;
 
-const cut = (name: string): string => {
-  if (codePoints(name) <= MAX) return name;
+const cut = (name: string, max: number): string => {
+  if (codePoints(name) <= max) return name;
   const dot = name.lastIndexOf('.');
   const extension = dot > 0 ? name.slice(dot) : '';
-  const room = codePoints(extension) <= MAX_EXTENSION ? MAX - codePoints(extension) : MAX;
-  return room === MAX ? truncate(name, MAX) : truncate(name, room) + extension;
+  const room = codePoints(extension) <= MAX_EXTENSION ? max - codePoints(extension) : max;
+  return room === max ? truncate(name, max) : truncate(name, room) + extension;
+};
+
+const END = /[\s.]/u;
+
+/** Removes white space and dots at the end. A loop, since `/[\s.]+$/` takes quadratic time. */
+const withoutEnd = (name: string): string => {
+  let end = name.length;
+  while (end > 0 && END.test(name.charAt(end - 1))) end -= 1;
+  return name.slice(0, end);
 };
 
 /**
@@ -28,11 +37,10 @@ const cut = (name: string): string => {
  */
 export const fileName = (given: string | undefined): string => {
   const last = (given ?? '').toWellFormed().split(/[/\\]/).at(-1) ?? '';
-  const trimmed = last
-    .replaceAll(HIDDEN, '')
-    .normalize('NFC')
-    .replaceAll(/^\s+|[\s.]+$/gu, '');
-  return cut(trimmed).replaceAll(/[\s.]+$/gu, '') || FALLBACK_NAME;
+  const visible = withoutEnd(last.replaceAll(HIDDEN, '')).trimStart();
+  // Normalising a long run of marks takes quadratic time.
+  const normalised = cut(visible, 4 * MAX).normalize('NFC');
+  return withoutEnd(cut(normalised, MAX)) || FALLBACK_NAME;
 };
 
 const TOKEN = "[a-z0-9!#$&^_.+'*%`|~-]{1,100}";
