@@ -62,7 +62,7 @@ const inGroups = (groups: object): unknown[] =>
 /** Views by category; a test requires one for each category of tenant streams. */
 export const STATE_VIEWS: ReadonlyMap<string, StateView> = new Map([
   view(userStream, {
-    times: ['createdAt'],
+    times: ['createdAt', 'expiresAt'],
     opened: ['email', 'displayName'],
     omitted: ['passwordHash', 'emailHash'],
   }),

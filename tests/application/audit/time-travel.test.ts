@@ -53,6 +53,13 @@ describe('The view of states', () => {
     expect(await shownState(null, view, open)).to.equal(null);
   });
 
+  it('shows when the link for a new password expires, but not its hash', async () => {
+    const reset = { secretHash: 'a hash', expiresAt: Date.UTC(2026, 0, 1) };
+    expect(await shownState({ reset }, view, open)).to.deep.equal({
+      reset: { expires_at: '2026-01-01T00:00:00.000Z' },
+    });
+  });
+
   it('leaves out members with credential names at any depth in every category', async () => {
     const named = [
       'password',
