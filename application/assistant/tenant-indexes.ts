@@ -29,14 +29,18 @@ interface TenantIndexesOptions {
   readonly yieldTick?: () => Promise<void>;
 }
 
-interface Held {
+/** Sources of one tenant, indexed; a worn index is replaced as a whole. */
+interface Indexed {
   index: SearchIndex;
   /** By source: `seq` of the change that was applied last, also of a deleted source. */
-  readonly taken: Map<string, number>;
+  taken: Map<string, number>;
+}
+
+interface Held extends Indexed {
   /** The latest values of `seq`, each with the time (ms) of its read. The next read starts after the oldest value. */
   seen: { readonly seq: number; readonly at: number }[];
   /** The last refresh; refreshes run one at a time. */
-  lastRefresh: Promise<void>;
+  lastRefresh: Promise<unknown>;
 }
 
 /** Finds more passages than are shown, since some of their sources may be deleted. */
@@ -88,7 +92,7 @@ export class TenantIndexes extends WithDeps<TenantIndexesOptions> implements Pas
     return { passages, isWhole: passages.length === ranked.length };
   }
 
-  async #fresh(tenantId: string): Promise<Held> {
+  async #fresh(tenantId: string): Promise<Readonly<Indexed>> {
     const held = this.#held.get(tenantId) ?? {
       index: new SearchIndex(this.deps.dimensions),
       taken: new Map<string, number>(),
@@ -100,17 +104,18 @@ export class TenantIndexes extends WithDeps<TenantIndexesOptions> implements Pas
     const refresh = held.lastRefresh.then(() => this.#refresh(tenantId, held));
     // A failed refresh does not stop the next one.
     held.lastRefresh = refresh.catch(() => undefined);
-    await refresh;
+    const fresh = await refresh;
     this.#trim(tenantId);
-    return held;
+    return fresh;
   }
 
-  async #refresh(tenantId: string, held: Held): Promise<void> {
+  /** @returns the present index, since the next refresh may replace it in `held` before the caller searches */
+  async #refresh(tenantId: string, held: Held): Promise<Readonly<Indexed>> {
     const { store } = this.deps;
     const at = monotonic();
     if (held.index.isWorn) {
       held.index = new SearchIndex(this.deps.dimensions);
-      held.taken.clear();
+      held.taken = new Map();
       held.seen = [...NOTHING_SEEN];
     }
     // A change may become visible up to `settlesWithin` ms after one with a higher `seq`; `seen` goes back that far.
@@ -140,6 +145,7 @@ export class TenantIndexes extends WithDeps<TenantIndexesOptions> implements Pas
     const last = changes.at(-1)?.seq;
     const newest = held.seen.at(-1)?.seq ?? 0;
     if (last !== undefined && last > newest) held.seen.push({ seq: last, at });
+    return { index: held.index, taken: held.taken };
   }
 
   #take(held: Held, source: StoredSource): void {

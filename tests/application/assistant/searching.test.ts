@@ -197,20 +197,24 @@ describe('the indexes of tenants', () => {
     expect(await indexes.search('acme', await query('kettle'))).to.have.length(2);
   });
 
-  it('rebuild an index after many removals', async () => {
-    const store = memoryCorpusStore();
-    const corpus = new Corpus({ store, embedder });
-    const indexes = newIndexes(store);
-    const all = (revision: number) =>
-      Array.from({ length: 300 }, (_, n) =>
-        document(String(n), `kettle ${n} ${revision}`, { revision: String(revision) }),
-      );
-    for (let revision = 1; revision <= 8; revision += 1) {
-      await corpus.write('acme', all(revision), 'fail');
-      const found = await indexes.search('acme', await query(`kettle 17 ${revision}`));
-      expect(found[0]?.texts).to.deep.equal([`kettle 17 ${revision}`]);
-    }
-  });
+  for (const together of [1, 2]) {
+    it(`rebuild an index after many removals, with ${together} questions at the same time`, async () => {
+      const store = memoryCorpusStore();
+      const corpus = new Corpus({ store, embedder });
+      const indexes = newIndexes(store);
+      const all = (revision: number) =>
+        Array.from({ length: 300 }, (_, n) =>
+          document(String(n), `kettle ${n} ${revision}`, { revision: String(revision) }),
+        );
+      for (let revision = 1; revision <= 8; revision += 1) {
+        await corpus.write('acme', all(revision), 'fail');
+        const asked = await query(`kettle 17 ${revision}`);
+        const search = () => indexes.search('acme', asked);
+        const answers = await Promise.all(Array.from({ length: together }, search));
+        for (const found of answers) expect(found[0]?.texts).to.deep.equal([`kettle 17 ${revision}`]);
+      }
+    });
+  }
 });
 
 describe('the search text', () => {
