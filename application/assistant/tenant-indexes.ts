@@ -121,7 +121,8 @@ export class TenantIndexes extends WithDeps<TenantIndexesOptions> implements Pas
     // A change may become visible up to `settlesWithin` ms after one with a higher `seq`; `seen` goes back that far.
     while (held.seen.length > 1 && (held.seen[1]?.at ?? at) <= at - store.settlesWithin) held.seen.shift();
     const changes = await store.changes(tenantId, held.seen[0]?.seq ?? 0);
-    const fresh = changes.filter((change) => (held.taken.get(nameOfSource(change)) ?? 0) < change.seq);
+    // Of two concurrent writes of a source, the one with the lower `seq` may be the last.
+    const fresh = changes.filter((change) => held.taken.get(nameOfSource(change)) !== change.seq);
     for (const change of fresh) {
       if (!change.isTombstone) continue;
       held.index.remove(change);

@@ -197,6 +197,29 @@ describe('the indexes of tenants', () => {
     expect(await indexes.search('acme', await query('kettle'))).to.have.length(2);
   });
 
+  it('apply the last write of a source, also when a concurrent one before it has a higher number', async () => {
+    const store = memoryCorpusStore();
+    const corpus = new Corpus({ store, embedder });
+    let more = 10;
+    const racing: CorpusStore = {
+      ...store,
+      settlesWithin: 1000,
+      changes: async (tenantId, after) =>
+        (await store.changes(tenantId, 0))
+          .map((change) => ({ ...change, seq: change.seq + more }))
+          .filter(({ seq }) => seq > after),
+      load: async (tenantId, keys) =>
+        (await store.load(tenantId, keys)).map((source) => source && { ...source, seq: source.seq + more }),
+    };
+    const indexes = newIndexes(racing);
+    await corpus.write('acme', [document('one', 'a copper kettle')], 'fail');
+    expect(await indexes.search('acme', await query('copper kettle'))).to.have.length(1);
+    await corpus.write('acme', [document('one', 'a brass trumpet', { revision: '2' })], 'fail');
+    more = 0;
+    const found = await indexes.search('acme', await query('brass trumpet'));
+    expect(found.flatMap(({ texts }) => texts)).to.deep.equal(['a brass trumpet']);
+  });
+
   for (const together of [1, 2]) {
     it(`rebuild an index after many removals, with ${together} questions at the same time`, async () => {
       const store = memoryCorpusStore();
