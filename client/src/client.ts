@@ -148,8 +148,8 @@ export const createClient = ({
       return total === null ? undefined : Number(total);
     },
     stream,
-    lines: async function* (path: string, init?: { headers?: object }) {
-      const headers = { accept: 'application/x-ndjson', ...init?.headers };
+    lines: async function* (path: string, init?: { headers?: HeadersOptions }) {
+      const headers = mergeHeaders({ accept: 'application/x-ndjson' }, init?.headers);
       yield* linesOf(await stream(path, { ...init, headers }));
     },
     socket: (options: SocketOptions) =>

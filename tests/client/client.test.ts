@@ -230,6 +230,21 @@ describe('The client', () => {
     expect(ended).to.include({ name: 'AbortError' });
   });
 
+  it('sends the headers of lines, given in any form of the Fetch API', async () => {
+    const sent: [string | null, string | null][] = [];
+    const noting = async ({ headers }: Request): Promise<Response> => {
+      sent.push([headers.get('accept'), headers.get('x-request-id')]);
+      return new Response('{"n":1}\n');
+    };
+    const client = createClient({ url, token: tenant.admin.token, fetch: noting });
+    const given = { 'x-request-id': 'of-lines' };
+    for (const headers of [given, new Headers(given)]) {
+      const lines = await all(client.lines('/api/v1/tenant/audit/events', { headers }));
+      expect(lines).to.deep.equal([{ n: 1 }]);
+    }
+    expect(sent).to.deep.equal(Array(2).fill(['application/x-ndjson', 'of-lines']));
+  });
+
   it('counts the rows of all pages of a list', async () => {
     const admin = clientOf(tenant.admin);
     const fields = [{ key: 'n', label: 'N', type: 'integer' as const, required: false }];
