@@ -128,17 +128,18 @@ export class ResumingSocket implements Socket {
     socket.onerror = () => undefined;
   }
 
+  /** Ignores unknown kinds (specification, WebSocket). */
   #take(frame: Frame, after: string | undefined): void {
-    if (frame.kind !== 'system') {
+    if (frame.kind === 'message' || frame.kind === 'notification') {
       this.#position = frame.position;
       this.#options.onEnvelope(frame);
-    } else if (frame.event === 'ready') {
+    } else if (frame.kind === 'system' && frame.event === 'ready') {
       clearTimeout(this.#timer);
       this.#failures = 0;
       // After a resume, envelopes between the two positions follow.
       this.#position = after ?? frame.position;
       this.#tell({ kind: 'ready', resumed: after !== undefined });
-    } else if (frame.event === 'resync') {
+    } else if (frame.kind === 'system' && frame.event === 'resync') {
       this.#position = frame.position;
       this.#options.onResync?.(frame.position);
     }

@@ -351,25 +351,17 @@ describe('The client', () => {
       expect(last).to.have.property('error').that.includes({ status: 401, code: 'invalid_credential' });
     });
 
-    it('reports a resync, and continues after it', async () => {
+    const HELLO = {
+      kind: 'message',
+      event: 'created',
+      position: 'q1',
+      conversation_id: 'c',
+      message: { body: 'hello' },
+    };
+
+    /** A server that sends one list of frames to each connection, and closes all but the last one. */
+    const startServerOf = async (frames: readonly (readonly object[])[]) => {
       const asked: (string | null)[] = [];
-      const frames = [
-        [{ kind: 'system', event: 'ready', position: 'p1' }],
-        [
-          { kind: 'system', event: 'ready', position: 'p1' },
-          { kind: 'system', event: 'resync', position: 'p9' },
-        ],
-        [
-          { kind: 'system', event: 'ready', position: 'p9' },
-          {
-            kind: 'message',
-            event: 'created',
-            position: 'q1',
-            conversation_id: 'c',
-            message: { body: 'hello' },
-          },
-        ],
-      ];
       const server = new WebSocketServer({ port: 0, host: '127.0.0.1', handleProtocols: () => 'bearer' });
       server.on('connection', (socket, request) => {
         const own = frames[asked.length] ?? [];
@@ -379,8 +371,20 @@ describe('The client', () => {
       });
       await once(server, 'listening');
       const { port } = server.address() as AddressInfo;
+      return { asked, client: createClient({ url: `http://127.0.0.1:${port}`, token: 'any' }), server };
+    };
+
+    it('reports a resync, and continues after it', async () => {
+      const { asked, client, server } = await startServerOf([
+        [{ kind: 'system', event: 'ready', position: 'p1' }],
+        [
+          { kind: 'system', event: 'ready', position: 'p1' },
+          { kind: 'system', event: 'resync', position: 'p9' },
+        ],
+        [{ kind: 'system', event: 'ready', position: 'p9' }, HELLO],
+      ]);
       const handed: string[] = [];
-      const socket = createClient({ url: `http://127.0.0.1:${port}`, token: 'any' }).socket({
+      const socket = client.socket({
         onEnvelope: (each) => each.kind === 'message' && handed.push(each.message.body),
         onResync: (position) => handed.push(`resync ${position}`),
         retry: { first: 1 },
@@ -391,6 +395,23 @@ describe('The client', () => {
       expect(handed).to.deep.equal(['resync p9', 'hello']);
       expect(asked).to.deep.equal([null, 'p1', 'p9']);
       expect(socket.position).to.equal('q1');
+    });
+
+    it('ignores frames of unknown kinds', async () => {
+      const { client, server } = await startServerOf([
+        [
+          { kind: 'system', event: 'ready', position: 'p1' },
+          { kind: 'presence', event: 'changed', position: 'p2', user_id: 'ann' },
+          { kind: 'system', event: 'notice', position: 'p3' },
+          HELLO,
+        ],
+      ]);
+      const handed: string[] = [];
+      const socket = client.socket({ onEnvelope: ({ kind }) => handed.push(kind) });
+      await eventually('the message', () => handed.includes('message'));
+      socket.close();
+      server.close();
+      expect(handed).to.deep.equal(['message']);
     });
   });
 });
