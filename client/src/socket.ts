@@ -88,7 +88,8 @@ export class ResumingSocket implements Socket {
   constructor(options: Connecting) {
     this.#options = options;
     this.#position = options.after;
-    void this.#connect();
+    // Not at once: `onState` may use the socket, which the caller does not have yet.
+    queueMicrotask(() => void this.#connect());
   }
 
   get position(): string | undefined {
@@ -100,6 +101,7 @@ export class ResumingSocket implements Socket {
   }
 
   async #connect(): Promise<void> {
+    if (this.#isClosed) return;
     this.#tell({ kind: 'connecting' });
     let token: string | undefined;
     try {

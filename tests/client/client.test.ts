@@ -5,6 +5,7 @@ import { expect } from 'chai';
 import { WebSocketServer } from 'ws';
 import { z } from 'zod';
 import { ApiError, createClient, type SocketState } from '../../client/src/index.ts';
+import { severalTicks } from '../support/eventually.ts';
 import { eventually } from '../support/server.ts';
 import { tenantToken } from '../support/tokens.ts';
 import { BASE, endWorld, type Member, sharedWorld, type TestTenant, type World } from '../support/world.ts';
@@ -349,6 +350,23 @@ describe('The client', () => {
       });
       const last = await eventually('the end', () => states.find(({ kind }) => kind === 'closed'));
       expect(last).to.have.property('error').that.includes({ status: 401, code: 'invalid_credential' });
+    });
+
+    it('reports its first state when the caller has the socket', async () => {
+      const seen: (string | undefined)[] = [];
+      const socket = clientOf(ben).socket({
+        onEnvelope: () => undefined,
+        onState: ({ kind }) => seen.push(`${kind} ${socket.position === undefined}`),
+      });
+      await eventually('a connection', () => seen.length > 1);
+      socket.close();
+      expect(seen).to.deep.equal(['connecting true', 'ready false', 'closed false']);
+      seen.length = 0;
+      clientOf(ben)
+        .socket({ onEnvelope: () => undefined, onState: ({ kind }) => seen.push(kind) })
+        .close();
+      await severalTicks();
+      expect(seen).to.deep.equal(['closed']);
     });
 
     const HELLO = {
