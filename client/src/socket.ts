@@ -114,8 +114,14 @@ export class ResumingSocket implements Socket {
     const url = new URL('/api/v1/ws', this.#options.url);
     url.protocol = url.protocol.replace('http', 'ws');
     if (after !== undefined) url.searchParams.set('after', after);
-    // The token is sent in a header, because proxies log URLs.
-    const socket = new WebSocket(url, token === undefined ? [] : ['bearer', token]);
+    let socket: WebSocket;
+    try {
+      // The token is sent in a header, because proxies log URLs.
+      socket = new WebSocket(url, token === undefined ? [] : ['bearer', token]);
+    } catch {
+      // Such as an empty token, which no protocol can be.
+      return this.#check(after);
+    }
     let wasOpen = false;
     this.#socket = socket;
     this.#timer = setTimeout(() => this.#lost(socket, wasOpen, undefined, after), READY_MS);

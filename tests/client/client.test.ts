@@ -369,6 +369,31 @@ describe('The client', () => {
       expect(seen).to.deep.equal(['closed']);
     });
 
+    it('waits for a token that can be sent, and ends when there will be none', async () => {
+      const tokens = [''];
+      const states: SocketState[] = [];
+      const token = (): string => tokens.shift() ?? ben.token;
+      const socket = createClient({ url, token }).socket({
+        onEnvelope: () => undefined,
+        onState: (state) => states.push(state),
+        retry: { first: 1 },
+      });
+      await eventually('a connection', () => states.at(-1)?.kind === 'ready');
+      socket.close();
+      expect(states.map(({ kind }) => kind).slice(0, 3)).to.deep.equal([
+        'connecting',
+        'waiting',
+        'connecting',
+      ]);
+      states.length = 0;
+      createClient({ url, token: '' }).socket({
+        onEnvelope: () => undefined,
+        onState: (state) => states.push(state),
+      });
+      const last = await eventually('the end', () => states.find(({ kind }) => kind === 'closed'));
+      expect(last).to.have.property('error').that.includes({ status: 401 });
+    });
+
     const HELLO = {
       kind: 'message',
       event: 'created',
