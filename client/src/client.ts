@@ -158,9 +158,10 @@ export const createClient = ({
         url,
         token: tokenNow,
         renews: typeof token === 'function',
-        check: async (after) => {
+        check: async (after, signal) => {
           const headers = after === undefined ? {} : { [MIN_POSITION]: after };
-          await checked(await authorized(new Request(new URL('/api/v1/tenant/me', url), { headers })));
+          const request = new Request(new URL('/api/v1/tenant/me', url), { headers, signal });
+          await checked(await authorized(request));
         },
       }),
   };

@@ -62,7 +62,7 @@ interface Connecting extends SocketOptions {
   /** Whether `token` may return a new token later. */
   readonly renews: boolean;
   /** @throws {ApiError} when the credential or the position (400) is refused */
-  readonly check: (after: string | undefined) => Promise<unknown>;
+  readonly check: (after: string | undefined, signal: AbortSignal) => Promise<unknown>;
 }
 
 type Frame = Envelope | { readonly kind: 'system'; readonly event: string; readonly position: string };
@@ -70,7 +70,7 @@ type Frame = Envelope | { readonly kind: 'system'; readonly event: string; reado
 /** Close codes of the server. */
 const EXPIRED = 4401;
 const FORBIDDEN = 4403;
-/** Time (ms) within which a connection must be ready. */
+/** Time (ms) within which a connection must be ready, and a check answered. */
 const READY_MS = 15_000;
 
 /** Stores the position of each envelope that it hands over. The next connection resumes after that position. */
@@ -167,7 +167,7 @@ export class ResumingSocket implements Socket {
   /** Sends a request to find out why a handshake failed, since a browser does not tell. */
   async #check(after: string | undefined): Promise<void> {
     try {
-      await this.#options.check(after);
+      await this.#options.check(after, AbortSignal.timeout(READY_MS));
     } catch (error) {
       const status = error instanceof ApiError ? error.status : 0;
       if (status === 403 || (status === 401 && !this.#options.renews)) {

@@ -394,6 +394,33 @@ describe('The client', () => {
       expect(last).to.have.property('error').that.includes({ status: 401 });
     });
 
+    it('tries again when a failed handshake is not explained in time', async () => {
+      const { timeout } = AbortSignal;
+      const limits: number[] = [];
+      AbortSignal.timeout = (ms) => {
+        limits.push(ms);
+        return timeout.call(AbortSignal, 1);
+      };
+      try {
+        const states: SocketState[] = [];
+        const silent = ({ signal }: Request): Promise<Response> =>
+          new Promise((_resolve, reject) => {
+            signal.addEventListener('abort', () => reject(signal.reason));
+          });
+        const unreachable = createClient({ url: 'http://127.0.0.1:1', token: 'any', fetch: silent });
+        const socket = unreachable.socket({
+          onEnvelope: () => undefined,
+          onState: (state) => states.push(state),
+          retry: { first: 1 },
+        });
+        await eventually('a second try', () => states.filter(({ kind }) => kind === 'connecting').length > 1);
+        socket.close();
+        expect(limits[0]).to.equal(15_000);
+      } finally {
+        AbortSignal.timeout = timeout;
+      }
+    });
+
     const HELLO = {
       kind: 'message',
       event: 'created',
