@@ -72,6 +72,8 @@ const EXPIRED = 4401;
 const FORBIDDEN = 4403;
 /** Time (ms) within which a connection must be ready, and a check answered. */
 const READY_MS = 15_000;
+/** Interval (ms) of empty frames: a peer that only reads never notices a connection that was lost without a close. */
+const BEAT_MS = 30_000;
 
 /** Stores the position of each envelope that it hands over. The next connection resumes after that position. */
 export class ResumingSocket implements Socket {
@@ -79,7 +81,7 @@ export class ResumingSocket implements Socket {
   #position: string | undefined;
   /** The current connection; frames of former connections are ignored. */
   #socket: WebSocket | undefined;
-  /** Starts the next attempt, or ends the current attempt when it takes too long. */
+  /** Starts the next attempt, ends an attempt that takes too long, or sends empty frames. */
   #timer: ReturnType<typeof setTimeout> | undefined;
   /** Number of failed or lost connections since a connection was last ready. */
   #failures = 0;
@@ -143,6 +145,7 @@ export class ResumingSocket implements Socket {
       this.#options.onEnvelope(frame);
     } else if (frame.kind === 'system' && frame.event === 'ready') {
       clearTimeout(this.#timer);
+      this.#timer = setInterval(() => this.#socket?.send(''), BEAT_MS);
       this.#failures = 0;
       // After a resume, envelopes between the two positions follow.
       this.#position = after ?? frame.position;

@@ -429,15 +429,15 @@ describe('The client', () => {
       message: { body: 'hello' },
     };
 
-    /** A server that sends one list of frames to each connection, and closes all but the last one. */
-    const startServerOf = async (frames: readonly (readonly object[])[]) => {
+    /** A server that sends one list of frames to each connection; by default it closes all but the last one. */
+    const startServerOf = async (frames: readonly (readonly object[])[], closes = true) => {
       const asked: (string | null)[] = [];
       const server = new WebSocketServer({ port: 0, host: '127.0.0.1', handleProtocols: () => 'bearer' });
       server.on('connection', (socket, request) => {
         const own = frames[asked.length] ?? [];
         asked.push(new URL(request.url ?? '', 'http://server').searchParams.get('after'));
         for (const frame of own) socket.send(JSON.stringify(frame));
-        if (asked.length < frames.length) socket.close(1012);
+        if (closes && asked.length < frames.length) socket.close(1012);
       });
       await once(server, 'listening');
       const { port } = server.address() as AddressInfo;
@@ -465,6 +465,28 @@ describe('The client', () => {
       expect(handed).to.deep.equal(['resync p9', 'hello']);
       expect(asked).to.deep.equal([null, 'p1', 'p9']);
       expect(socket.position).to.equal('q1');
+    });
+
+    it('sends empty frames, so that it notices a connection that the server no longer has', async () => {
+      const ready = [{ kind: 'system', event: 'ready', position: 'p1' }];
+      const { asked, client, server } = await startServerOf([ready, ready], false);
+      server.on('connection', (socket) => socket.on('message', () => socket.terminate()));
+      const { setInterval } = globalThis;
+      const intervals: (number | undefined)[] = [];
+      globalThis.setInterval = ((run: () => void, ms?: number) => {
+        intervals.push(ms);
+        return setInterval(run, 5);
+      }) as typeof setInterval;
+      try {
+        const socket = client.socket({ onEnvelope: () => undefined, retry: { first: 1 } });
+        await eventually('a second connection', () => asked.length > 1);
+        socket.close();
+      } finally {
+        globalThis.setInterval = setInterval;
+        server.close();
+      }
+      expect(asked).to.deep.equal([null, 'p1']);
+      expect(intervals[0]).to.equal(30_000);
     });
 
     it('ignores frames of unknown kinds', async () => {
