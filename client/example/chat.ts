@@ -15,6 +15,7 @@ interface Person {
 interface Shown {
   readonly id: string;
   readonly sender_user_id: string;
+  readonly created_at: string;
   readonly body?: string | undefined;
 }
 
@@ -49,6 +50,8 @@ class Chat {
   readonly #conversations = new Map<string, string>();
   readonly #unread = new Set<string>();
   #open: string | undefined;
+  /** Messages of the open conversation that came over the socket. */
+  #arrived: Shown[] = [];
 
   constructor(client: Client, me: string) {
     this.#client = client;
@@ -73,6 +76,7 @@ class Chat {
     const id = known ?? (await this.#client.post('/api/v1/tenant/messaging/conversations', { body })).id;
     this.#conversations.set(person.id, id);
     this.#open = id;
+    this.#arrived = [];
     page.title.textContent = person.display_name;
     page.say.hidden = false;
     await this.#readMessages();
@@ -126,7 +130,10 @@ class Chat {
     const messages = await this.#client.get(MESSAGES, { params: { ...params, query: { limit: 200 } } });
     if (id !== this.#open) return;
     page.messages.replaceChildren();
-    for (const message of messages) this.#show(message);
+    // A message that came while these were read may be missing among them.
+    const last = messages.at(-1)?.created_at ?? '';
+    const later = this.#arrived.filter(({ created_at }) => created_at >= last);
+    for (const message of [...messages, ...later]) this.#show(message);
     this.#unread.delete(id);
     this.#showPeople();
     await this.#client.post('/api/v1/tenant/messaging/conversations/{id}/read', { params });
@@ -134,6 +141,7 @@ class Chat {
 
   #take({ conversation_id: id, message }: MessageEnvelope): void {
     if (id === this.#open) {
+      this.#arrived.push(message);
       this.#show(message);
     } else {
       this.#unread.add(id);

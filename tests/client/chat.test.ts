@@ -54,6 +54,43 @@ describe('The example chat', () => {
     await page.waitForSelector('#people button');
   };
 
+  it('shows a message that comes while the messages are read', async () => {
+    server = await startServer({ env: demo });
+    const { base: url } = server;
+    const body = { email: 'ada@demo.example', password: passwordOf('admin') };
+    const { token, user } = await createClient({ url }).post('/auth/login', { body });
+    const ada = createClient({ url, token });
+    browser = await launchChromium(browserPath);
+    const page = await browser.newPage();
+    await page.goto(`${url}/examples/chat`);
+    await signIn(page);
+    await page.click(`#people button:text("${user.display_name}")`);
+    await page.waitForSelector('#say:not([hidden])');
+    const people = await ada.get('/api/v1/tenant/users');
+    const ben = people.find(({ email }) => email === 'ben@demo.example')?.id ?? '';
+    const { id } = await ada.post('/api/v1/tenant/messaging/conversations', {
+      body: { participant_user_ids: [ben] },
+    });
+    const say = (text: string) =>
+      ada.post('/api/v1/tenant/messaging/conversations/{id}/messages', {
+        params: { path: { id } },
+        body: { body: text },
+      });
+    await say('before');
+    await page.waitForSelector('#messages li:text-is("before")');
+    await page.route('**/messages?*', async (route) => {
+      const response = await route.fetch();
+      await say('meanwhile');
+      await page.waitForSelector('#messages li:text-is("meanwhile")');
+      await route.fulfill({ response });
+    });
+    const read = page.waitForResponse(/\/read$/);
+    await page.click(`#people button:text("${user.display_name}")`);
+    await read;
+    const shown = await page.$$eval('#messages li', (items) => items.map(({ textContent }) => textContent));
+    expect(shown).to.deep.equal(['before', 'meanwhile']);
+  }).timeout(60_000);
+
   it('shows each message once, in order, in Chromium with cut connections', async () => {
     server = await startServer({ env: demo });
     proxy = await startCuttingProxy(server.port, { cuts: 0, bytes: 1500, ms: 150 });
