@@ -56,9 +56,10 @@ export class Assistant extends WithDeps<{
 
   async #answer(
     tenantId: string,
-    { message, history: whole }: Asked,
+    { message: asked, history: whole }: Asked,
     context: RequestContext,
   ): Promise<Answer> {
+    const message = streamSafe(asked);
     const history = whole.map(({ role, content }) => ({
       role,
       content: streamSafe(content.slice(0, MAX_TURN).toWellFormed()),

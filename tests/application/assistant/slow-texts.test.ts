@@ -1,10 +1,14 @@
 import { Readable } from 'node:stream';
 import { expect } from 'chai';
+import { Assistant } from '../../../application/assistant/assistant.ts';
+import type { Retrieval } from '../../../application/assistant/retrieval.ts';
 import { textKindOf } from '../../../application/assistant/texts/attachment-text.ts';
 import { csvText } from '../../../application/assistant/texts/csv.ts';
 import { decodedText } from '../../../application/assistant/texts/decode.ts';
 import { recordText } from '../../../application/assistant/texts/record-text.ts';
 import { streamSafe } from '../../../application/assistant/texts/stream-safe.ts';
+import type { RequestContext } from '../../../application/core/commands/request-context.ts';
+import type { Streams } from '../../../application/core/commands/streams.ts';
 import type { Field } from '../../../domain/entities/fields.ts';
 
 describe('texts that are expensive to process', function () {
@@ -26,6 +30,25 @@ describe('texts that are expensive to process', function () {
     expect(record.text).to.have.length('Name: a'.length + 30);
     for (const plain of ['Ha\u0308user', 'नमस्ते', '👩‍👩‍👧‍👦', 'e\u0301'.repeat(100)])
       expect(streamSafe(plain)).to.equal(plain);
+  });
+
+  it('are limited to thirty marks per character in a question and in earlier messages', async () => {
+    const read: string[] = [];
+    const retrieve: Retrieval['retrieve'] = async (_tenantId, message, history = []) => {
+      read.push(message, ...history.map(({ content }) => content));
+      return [];
+    };
+    const assistant = new Assistant({
+      retrieval: { retrieve } as Retrieval,
+      answerer: async () => '',
+      // Only the call that stores the question.
+      streams: { of: () => ({ execute: async () => ({}) }) } as unknown as Streams,
+      metrics: { questionAsked: () => undefined },
+    });
+    const content = `a${'\u0f73'.repeat(3999)}`;
+    const question = { message: content, history: [{ role: 'user' as const, content }] };
+    await assistant.ask('acme', question, { newId: () => 'id' } as RequestContext);
+    expect(read).to.deep.equal(Array(2).fill(content.slice(0, 31)));
   });
 
   it('do not grow by long column names', () => {
