@@ -54,10 +54,7 @@ export const openMongoCorpusStore = async (options: MongoOptions): Promise<Corpu
     return row.seq;
   };
 
-  /**
-   * Writes a source or its tombstone unless the stored document is at a later revision. Its `seq` must grow with every
-   * change: readers skip an older one. So a write that another one with a later `seq` overtook draws again.
-   */
+  /** Writes a source or its tombstone unless the stored document is at a later revision. */
   const replace = async (
     tenantId: string,
     key: SourceKey,
@@ -65,22 +62,18 @@ export const openMongoCorpusStore = async (options: MongoOptions): Promise<Corpu
     fields: Omit<Row, '_id'>,
     upsert: boolean,
   ): Promise<boolean> => {
+    const seq = await nextSeq(tenantId);
     const _id = idOf(tenantId, key);
-    for (;;) {
-      const seq = await nextSeq(tenantId);
-      const where: Filter<Row> = { _id, revision: { $lte: revision }, seq: { $lt: seq } };
-      const change = { $set: { ...fields, tenant: tenantId, kind: key.kind, id: key.id, revision, seq } };
-      // A duplicate key: the document exists, or another process has just inserted it.
-      const isStored = await sources.updateOne(where, change, { upsert }).then(
-        ({ matchedCount, upsertedCount }) => matchedCount + upsertedCount > 0,
-        (error: unknown) => {
-          if (!isDuplicateKey(error)) throw error;
-          return false;
-        },
-      );
-      if (isStored) return true;
-      const stored = await sources.findOne({ _id }, { projection: { revision: 1 } });
-      if (stored === null ? !upsert : textIn(stored, 'revision') > revision) return false;
+    const where: Filter<Row> = { _id, revision: { $lte: revision } };
+    const change = { $set: { ...fields, tenant: tenantId, kind: key.kind, id: key.id, revision, seq } };
+    try {
+      const { matchedCount, upsertedCount } = await sources.updateOne(where, change, { upsert });
+      return matchedCount + upsertedCount > 0;
+    } catch (error) {
+      if (!isDuplicateKey(error)) throw error;
+      // The document exists: either it is at a later revision, or another process has just inserted it.
+      const { matchedCount } = await sources.updateOne(where, change);
+      return matchedCount > 0;
     }
   };
 
