@@ -75,11 +75,13 @@ export class PostingProcess extends WithDeps<{
    */
   async post(tenantId: string, entryId: string, context: RequestContext): Promise<Posted> {
     const attemptId = this.deps.ids.next();
+    const entry = this.deps.streams.of(entryStream, tenantId, entryId);
+    const check = ({ state }: { readonly state: Entry }) =>
+      this.#check(tenantId, state.status === 'draft' ? state : undefined);
     for (;;) {
-      const entry = await this.#entry(tenantId, entryId);
-      // Checks before the claim, so that a refusal leaves no event.
-      const draft = entry.status === 'draft' ? entry : undefined;
-      const { revision: journalRevision } = await this.#check(tenantId, draft);
+      // Checks before the claim, so that a refusal leaves no event. Another node may have changed a cached draft.
+      const checking = check(await entry.load()).catch(async () => check(await entry.refresh()));
+      const { revision: journalRevision } = await checking;
       const claim = await this.#claim(tenantId, entryId, context, (now) =>
         startPosting(now, { id: attemptId, journalRevision }),
       );

@@ -5,6 +5,11 @@ import { memoryStores } from '../../support/node.ts';
 import { crashingAt, seeded, withRandomYields } from '../entities/faults.ts';
 import { draft, eventsOf, fill, type LedgerNode, move, request, startLedger, TENANT } from './support.ts';
 
+const UNBALANCED = [
+  { account_code: '1000', debit: 2 },
+  { account_code: '4000', credit: 1 },
+];
+
 /** docs/decisions/0014-posting-over-two-streams.md */
 describe('Posting', () => {
   const filled = async (): Promise<LedgerNode> => {
@@ -59,6 +64,22 @@ describe('Posting', () => {
     expect((await node.posting.post(TENANT, id, request())).posting.data).to.include({
       number: 1,
       memo: 'still a draft',
+    });
+  });
+
+  it('accepts a draft that another node has corrected, although this node cached the draft before', async () => {
+    const stores = memoryStores();
+    const [one, other] = [startLedger(stores), startLedger(stores)];
+    await fill(one);
+    await one.chart.lock(TENANT, '2026-03-31', request());
+    const id = await draft(one, { date: '2026-03-15' });
+    await one.entries.change(TENANT, id, { lines: UNBALANCED }, request());
+    expect(await refusalCode(one.posting.post(TENANT, id, request()))).to.equal('unbalanced');
+    const corrected = { date: '2026-04-01', lines: move('1000', '4000', 100) };
+    await other.entries.change(TENANT, id, corrected, request());
+    expect((await one.posting.post(TENANT, id, request())).posting.data).to.include({
+      number: 1,
+      date: '2026-04-01',
     });
   });
 
