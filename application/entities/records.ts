@@ -51,7 +51,8 @@ export class Records extends WithDeps<{
 }> {
   /**
    * @param id of the new record; default `context.newId()`
-   * @throws `not_found` for an unknown entity, `validation_failed`, `constraint_violated`, `conflict`
+   * @throws `not_found` for an unknown entity, `validation_failed`, `constraint_violated`, `conflict`,
+   * `payload_too_large`
    */
   async create(
     tenantId: string,
@@ -68,7 +69,7 @@ export class Records extends WithDeps<{
     );
   }
 
-  /** @throws `not_found`, `validation_failed`, `conflict`, `constraint_violated` */
+  /** @throws `not_found`, `validation_failed`, `conflict`, `constraint_violated`, `payload_too_large` */
   async update(
     tenantId: string,
     entityName: string,

@@ -73,6 +73,8 @@ export const refusalOfError = (error: unknown): RowRefusal | undefined => {
     }
     case 'in_use':
       return refusal('guard_failed', error.message);
+    case 'payload_too_large':
+      return tooLarge;
     default:
       return undefined;
   }

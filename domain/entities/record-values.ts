@@ -1,6 +1,7 @@
 import { isSameJson } from '../core/canonical-json.ts';
 import { DomainError, type FieldIssue, invalid, MAX_ISSUES, notFound } from '../core/errors.ts';
 import { decided } from '../core/event.ts';
+import { jsonBytes } from '../core/text.ts';
 import type { Field, FieldType, JsonValue, Types, Values } from './fields.ts';
 import { type JobStart, RecordCreated, type RecordEvent, type RecordState, RecordUpdated } from './record.ts';
 import { brokenBy, tightenings } from './tightenings.ts';
@@ -181,6 +182,19 @@ interface UpdateRecord {
 const registered = ({ registrations }: LinkFacts) =>
   Object.keys(registrations).length === 0 ? {} : { registrations: { ...registrations } };
 
+/**
+ * Maximum bytes of a record's values and their types as JSON: 512 KiB per event less 4 KiB for the rest. The event of a
+ * deletion also holds the values, with longer ids and metadata; a record whose event is refused would stay hidden.
+ */
+export const MAX_RECORD_BYTES = 508 * 1024;
+
+/** @throws `payload_too_large` */
+const requireSize = ({ values, types }: Resolved): void => {
+  if (jsonBytes({ values, types }) <= MAX_RECORD_BYTES) return;
+  const message = 'The record would become too large to be stored.';
+  throw new DomainError('payload_too_large', message, { limit: MAX_RECORD_BYTES });
+};
+
 const checkProposed = ({ fields, proposed }: SchemaView, { values }: Resolved): void => {
   if (proposed === undefined || brokenBy(tightenings(fields, proposed), values) === undefined) return;
   throw new DomainError('conflict', 'The entity is being changed. Try again.');
@@ -196,7 +210,7 @@ export const checkVersion = (version: number, ifVersion: number | undefined): vo
 
 /**
  * @param known values that the caller has already resolved for the schema's fields
- * @throws `validation_failed`, `constraint_violated`, each with every issue; `conflict`
+ * @throws `validation_failed`, `constraint_violated`, each with every issue; `conflict`, `payload_too_large`
  */
 export const createRecord = (
   state: RecordState,
@@ -210,6 +224,7 @@ export const createRecord = (
   checkTypes(resolved, facts.missing);
   checkConstraints(resolved, facts.missing);
   checkProposed(schema, resolved);
+  requireSize(resolved);
   const { id, createdBy, job } = command;
   return decided(RecordCreated, {
     record_id: id,
@@ -226,7 +241,7 @@ export const createRecord = (
 /**
  * Returns no events when no value changes.
  * @param known values that the caller has already resolved for this state and the schema's fields
- * @throws `not_found`, `validation_failed`, `conflict`, `constraint_violated`
+ * @throws `not_found`, `validation_failed`, `conflict`, `constraint_violated`, `payload_too_large`
  */
 export const updateRecord = (
   state: RecordState,
@@ -242,6 +257,7 @@ export const updateRecord = (
   checkConstraints(resolved, facts.missing);
   if (resolved.changed.length === 0) return [];
   checkProposed(schema, resolved);
+  requireSize(resolved);
   return decided(RecordUpdated, {
     record_id: state.id,
     entity_name: state.entityName,

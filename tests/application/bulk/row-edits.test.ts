@@ -231,7 +231,7 @@ describe('row edits', () => {
     );
   }).timeout(60_000);
 
-  it('edits records of many events, and refuses one that would become too large', async () => {
+  it('edits records of many events, and refuses one that would become too large, as the preview does', async () => {
     const node = startBulk({}, memoryLeases());
     const big = Array.from({ length: 9 }, (_, nth) => `f${nth}`);
     const fields = [
@@ -248,6 +248,15 @@ describe('row edits', () => {
     );
     const opParams: OpParams = { kind: 'edit', fields: [{ field_key: 'f0', new_value: 'x'.repeat(63_000) }] };
     const other = beside(node);
+    const asked = { entityName: 'node', opParams, selection: { kind: 'ids' as const }, createdBy: 'ann' };
+    const made = await other.previews.make(
+      TENANT,
+      { id: randomUUID(), ...asked },
+      [long, large],
+      request().cause,
+    );
+    expect(made.shown.errors).to.have.length(1);
+    expect(made.shown.errors[0]).to.include({ record_id: large, code: 'type_mismatch' });
     const settled = await other.apply(await runIn(other, { opParams }), [long, large], false);
     expect(kindsOf(settled)).to.deep.equal(['succeeded', 'type_mismatch']);
     expect((await typesOf(node, long)).length).to.equal(42);

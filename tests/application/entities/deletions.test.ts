@@ -1,6 +1,8 @@
+import { randomUUID } from 'node:crypto';
 import { expect } from 'chai';
 import { surveyDeletion } from '../../../application/entities/deletion-survey.ts';
 import type { EventStore, Position } from '../../../application/ports/event-store.ts';
+import { jsonBytes } from '../../../domain/core/text.ts';
 import {
   abandonDeletion,
   finishDeletion,
@@ -8,6 +10,7 @@ import {
   startDeletion,
 } from '../../../domain/entities/deletion.ts';
 import { type RecordEvent, type RecordState, recordStream } from '../../../domain/entities/record.ts';
+import { MAX_RECORD_BYTES } from '../../../domain/entities/record-values.ts';
 import { gate, refusalCode, severalTicks } from '../../support/eventually.ts';
 import { crashingAt } from './faults.ts';
 import { defineNodes, type Entities, flawsIn, recordsIn, request, startEntities, TENANT } from './support.ts';
@@ -105,6 +108,46 @@ describe('A deletion', () => {
       }
     }
   }).timeout(60_000);
+
+  it('of a record of the largest size is completed, whoever deletes it', async () => {
+    const node = startEntities();
+    await defineNodes(node);
+    const texts = ['a', 'b', 'c', 'd', 'e', 'f'];
+    const fields = [
+      ...texts.map((key) => ({ key, label: key, type: 'long_text' as const, required: false })),
+      {
+        key: 'clear',
+        label: 'clear',
+        type: 'reference' as const,
+        required: false,
+        reference: { entity_name: 'node', on_delete: 'clear' as const },
+      },
+    ];
+    await node.schemas.define(TENANT, { name: 'page', label: 'P', fields }, request());
+    const target = await create(node);
+    const types = { ...Object.fromEntries(texts.map((key) => [key, 'long_text'])), clear: 'reference' };
+    const sized = (bytes: number) => {
+      const filled = Object.fromEntries(texts.map((key) => [key, key === 'f' ? '' : 'x'.repeat(99_000)]));
+      const values = { ...filled, clear: target };
+      return { ...values, f: 'x'.repeat(bytes - jsonBytes({ values, types })) };
+    };
+    const write = (bytes: number) => node.records.create(TENANT, 'page', sized(bytes), request());
+    expect(await refusalCode(write(MAX_RECORD_BYTES + 1))).to.equal('payload_too_large');
+    const { record } = await write(MAX_RECORD_BYTES);
+    const long = (letter: string) => letter.repeat(128);
+    const cause = {
+      actor: { kind: 'extension' as const, id: long('e'), user_id: long('u') },
+      impersonatedBy: `${'ü'.repeat(300)}@example.com`,
+      correlationId: long('r'),
+      causationId: long('c'),
+      traceparent: `00-${'a'.repeat(32)}-${'b'.repeat(16)}-01`,
+    };
+    const context = { ...request(), cause, newId: () => `bulk:${randomUUID()}:${randomUUID()}` };
+    await node.deletions.delete(TENANT, 'node', target, { untilSwept: true }, context);
+    await node.deletions.delete(TENANT, 'page', record.id, { untilSwept: true }, context);
+    expect(await statusOf(node, record.id)).to.equal('deleted');
+    expect(await flawsIn(node)).to.deep.equal([]);
+  });
 
   it('has removed its marks before it answers with an error', async () => {
     const node = startEntities();

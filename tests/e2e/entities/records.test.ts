@@ -133,7 +133,7 @@ describe('Records', () => {
       expect(await read(ada, made)).to.deep.equal(made);
     });
 
-    it('are refused above the maximum size of an event, which the error names', async () => {
+    it('are refused above the maximum size of their values, which the error names', async () => {
       const { admin, ada } = here();
       const keys = ['a', 'b', 'c', 'd', 'e', 'f'];
       const wide = await define(admin, ...keys.map((key) => ({ key, type: 'long_text' })));
@@ -141,7 +141,7 @@ describe('Records', () => {
       const made = await create(ada, wide, { a: 'x' });
       for (const answer of [await ada.api.post(at(wide), { values }), await change(ada, made, values)]) {
         expect([answer.status, answer.error]).to.deep.equal([413, 'payload_too_large']);
-        expect(answer.json).to.have.deep.property('details', { limit: 524_288 });
+        expect(answer.json).to.have.deep.property('details', { limit: 520_192 });
       }
       expect(await read(ada, made)).to.deep.equal(made);
       expect((await ada.api.post(at(wide), { values: { ...values, f: null } })).status).to.equal(201);
