@@ -1,4 +1,6 @@
+import { PLATFORM } from '../../domain/core/platform.ts';
 import { FileUploaded, fileStream } from '../../domain/files/file.ts';
+import { tenantStream } from '../../domain/tenancy/tenant.ts';
 import { streamName } from '../core/events/stream-name.ts';
 import { pause } from '../core/runtime/timers.ts';
 import type { BlobRef, BlobStore } from '../ports/blob-store.ts';
@@ -21,7 +23,8 @@ interface SweepDeps {
 
 /**
  * Removes blobs without a file, and remains of interrupted writes, that are older than an hour. The log decides: a file
- * that was uploaded and not deleted keeps its bytes.
+ * that was uploaded and not deleted keeps its bytes. Keeps blobs of tenants that are not in the log: a server may have
+ * started with the wrong log, or before the log was restored.
  * @param since time (ms): blobs stored earlier were checked by an earlier sweep
  * @returns `since` for the next sweep
  */
@@ -36,16 +39,21 @@ export const sweepBlobs = async (
     const [last] = await events.readStream(stream, { direction: 'backward', limit: 1 });
     return last?.type === FileUploaded.type;
   };
-  let [seen, removed] = [0, 0];
+  const isTenant = async (tenantId: string): Promise<boolean> =>
+    (await events.readStream(streamName(PLATFORM, tenantStream.category, tenantId), { limit: 1 })).length > 0;
+  let [seen, removed, kept] = [0, 0, 0];
   for await (const { ref, at } of blobs.list()) {
     if (signal?.aborted) return since;
     seen += 1;
     if (seen % PAUSE_EVERY === 0) await pause(1);
     if (at >= before || at < since || (await isWanted(ref))) continue;
-    await blobs.delete(ref, before);
-    removed += 1;
+    if (await isTenant(ref.tenantId)) {
+      await blobs.delete(ref, before);
+      removed += 1;
+    } else kept += 1;
   }
   await blobs.tidy(before);
+  if (kept > 0) logger.warn({ kept }, 'blobs of tenants that are not in the log were kept');
   if (removed > 0) logger.info({ removed }, 'blobs without a file were removed');
   return before;
 };

@@ -11,7 +11,10 @@ import { blobRemover, recordFilesRemover } from '../../../application/files/file
 import { Files } from '../../../application/files/files.ts';
 import type { BlobStore } from '../../../application/ports/blob-store.ts';
 import { type EventStore, StoreUnavailable } from '../../../application/ports/event-store.ts';
+import { decided } from '../../../domain/core/event.ts';
+import { PLATFORM } from '../../../domain/core/platform.ts';
 import { type RecordEvent, recordStream } from '../../../domain/entities/record.ts';
+import { TenantStatusChanged, tenantStream } from '../../../domain/tenancy/tenant.ts';
 import { openFolderBlobStore } from '../../../infrastructure/blob-store/folder.ts';
 import { systemClock } from '../../../infrastructure/identity/ids.ts';
 import { refusalCode, rejection } from '../../support/eventually.ts';
@@ -67,6 +70,13 @@ describe('Files', () => {
     blobs = await openFolderBlobStore({ path: folder });
     node = startNode({ clock: systemClock });
     files = filesOn();
+    await node.commands.execute({
+      tenantId: PLATFORM,
+      type: tenantStream,
+      id: TENANT,
+      cause,
+      decide: () => decided(TenantStatusChanged, { tenant_id: TENANT, status: 'active' }),
+    });
     record = { entityName: 'invoice', id: randomUUID() };
     const { entityName: entity_name, id: record_id } = record;
     await onRecord(record_id, {
@@ -338,6 +348,17 @@ describe('Files', () => {
       };
       const clock = { now: () => Date.now() + 3 * HOUR };
       await sweepBlobs({ blobs, events: noReads, clock, logger: node.logger }, looked);
+    });
+
+    it('are kept when their tenant is not in the log, which may be the wrong log', async () => {
+      await attach();
+      const before = await stored();
+      const clock = { now: () => Date.now() + 2 * HOUR };
+      const { events } = startNode();
+      await sweepBlobs({ blobs, events, clock, logger: node.logger }, 0);
+      expect(await stored())
+        .to.deep.equal(before)
+        .and.to.have.length(1);
     });
 
     it('are swept when half-written', async () => {
