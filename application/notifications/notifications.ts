@@ -1,7 +1,7 @@
 import { invalid } from '../../domain/core/errors.ts';
-import { inboxStream, markNotificationsRead } from '../../domain/notifications/inbox.ts';
+import { inboxStream, MARKED_TOGETHER, markNotificationsRead } from '../../domain/notifications/inbox.ts';
 import type { Written } from '../core/commands/command.ts';
-import type { RequestContext } from '../core/commands/request-context.ts';
+import { type RequestContext, uuidFromName } from '../core/commands/request-context.ts';
 import type { Streams } from '../core/commands/streams.ts';
 import { WithDeps } from '../core/with-deps.ts';
 import type { Position } from '../ports/event-store.ts';
@@ -29,13 +29,22 @@ export class Notifications extends WithDeps<{
       ]);
     }
     const ids = request.all === true ? undefined : request.ids;
-    const { events, position } = await this.deps.streams
-      .of(inboxStream, tenantId, userId)
-      .execute(context, (state) => markNotificationsRead(state, { userId, ids }));
-    const marked = events.reduce(
-      (sum, event) => sum + (event.type === 'NotificationsRead' ? event.data.notification_ids.length : 0),
-      0,
-    );
-    return { marked, position: position ?? (await this.deps.end()) };
+    const inbox = this.deps.streams.of(inboxStream, tenantId, userId);
+    let marked = 0;
+    for (let part = 0; ; part += 1) {
+      // Each part has a causation id of its own, by which a retry of the request finds the part's events.
+      const { causationId: id } = context.cause;
+      const causationId = part === 0 ? id : uuidFromName(`mark-read\n${id}\n${part}`);
+      const { events, position } = await inbox.execute(
+        { ...context, cause: { ...context.cause, causationId } },
+        (state) => markNotificationsRead(state, { userId, ids }),
+      );
+      const count = events.reduce(
+        (sum, event) => sum + (event.type === 'NotificationsRead' ? event.data.notification_ids.length : 0),
+        0,
+      );
+      marked += count;
+      if (count < MARKED_TOGETHER) return { marked, position: position ?? (await this.deps.end()) };
+    }
   }
 }

@@ -77,6 +77,8 @@ interface MarkNotificationsRead {
 // Decide
 
 export const READ_CHUNK = 5000;
+/** Most notifications that a command marks: an append to EventStoreDB has at most 1 MiB. */
+export const MARKED_TOGETHER = 4 * READ_CHUNK;
 
 /**
  * No events for a repeat: the source event is not after the newest source event of this kind.
@@ -97,13 +99,17 @@ export const raiseNotification = (
   return decided(NotificationRaised, data);
 };
 
-/** Marks unread notifications; skips ids that are unknown, already read, or of another inbox. */
+/**
+ * Marks unread notifications, at most {@link MARKED_TOGETHER}; skips ids that are unknown, already read, or of another
+ * inbox.
+ */
 export const markNotificationsRead = (
   state: Inbox,
   command: MarkNotificationsRead,
 ): readonly InboxEvent[] => {
   const wanted = command.ids && new Set(command.ids);
-  const ids = itemsOf(state.unread).filter((id) => wanted?.has(id) ?? true);
+  const unread = itemsOf(state.unread).filter((id) => wanted?.has(id) ?? true);
+  const ids = unread.slice(0, MARKED_TOGETHER);
   const events: InboxEvent[] = [];
   for (let start = 0; start < ids.length; start += READ_CHUNK) {
     events.push({
