@@ -10,7 +10,8 @@ interface Candidate {
   readonly rootId: string;
   /** Entity names by record id, the root included. */
   readonly members: ReadonlyMap<string, string>;
-  readonly blockers: readonly Blocker[];
+  /** The last blocker is dropped once the plan deletes it. */
+  readonly blockers: Blocker[];
   readonly cleared: ReadonlyMap<string, string>;
 }
 
@@ -103,7 +104,11 @@ export class DeletionPlan extends WithDeps<PlanFacts> {
     const ready = [first];
     for (let candidate = ready.pop(); candidate !== undefined; candidate = ready.pop()) {
       const { rootId, members, blockers, cleared } = candidate;
-      const blocker = blockers.find(({ referrerId }) => !this.#removed.has(referrerId));
+      let blocker = blockers.at(-1);
+      while (blocker !== undefined && this.#removed.has(blocker.referrerId)) {
+        blockers.pop();
+        blocker = blockers.at(-1);
+      }
       if (blocker !== undefined) {
         this.#waiting.set(rootId, candidate);
         const others = this.#blockedBy.get(blocker.referrerId);
