@@ -59,7 +59,11 @@ export class RecordLinks extends WithDeps<{
   /** Whether the target exists; writes nothing. */
   async exists(tenantId: string, link: Link): Promise<boolean> {
     if (link.kind === 'user') {
-      return USER_ID.test(link.id) && (await this.deps.directory.user(tenantId, link.id)) !== undefined;
+      const { directory } = this.deps;
+      if (!USER_ID.test(link.id)) return false;
+      if ((await directory.user(tenantId, link.id)) !== undefined) return true;
+      // Another node may have just registered the user.
+      return (await directory.freshUser(tenantId, link.id)) !== undefined;
     }
     if (!isUuid(link.id)) return false;
     const stream = this.deps.streams.of(recordStream, tenantId, link.id);

@@ -24,7 +24,7 @@ export class RecordNotes extends WithDeps<{ streams: Streams; directory: Directo
     const { actor } = context.cause;
     const authorUserId = personBehind(actor);
     const named = mentionedIds(body).filter((id) => USER_ID.test(id));
-    const users = await this.deps.directory.users(tenantId, named);
+    const users = await this.deps.directory.freshUsers(tenantId, named);
     const noteId = context.newId();
     const outcome = await this.deps.streams.of(recordStream, tenantId, recordId).execute(context, (state) =>
       addNote(state, entityName, {

@@ -59,6 +59,17 @@ export class Directory extends WithDeps<{ readonly streams: Streams; readonly ke
     return found;
   }
 
+  /** Like {@link users}, but reads the store before a user counts as unknown or deactivated. */
+  async freshUsers(tenantId: string, userIds: readonly string[]): Promise<Map<string, RegisteredUser>> {
+    const found = await this.users(tenantId, userIds);
+    for (const id of new Set(userIds)) {
+      if (found.get(id)?.status === 'active') continue;
+      const user = await this.freshUser(tenantId, id);
+      if (user !== undefined) found.set(id, user);
+    }
+    return found;
+  }
+
   /** The id of the person who has claimed an e-mail; a reservation does not count. */
   async emailOwner(tenantId: string, emailHash: string): Promise<string | undefined> {
     const { state } = await this.deps.streams.of(emailStream, tenantId, emailHash).load();

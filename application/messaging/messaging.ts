@@ -61,7 +61,7 @@ export class Messaging extends WithDeps<{
     if (participants.length > MAX_PARTICIPANTS)
       throw issue('too_big', 'A conversation can have at most 50 people.');
     if (!participants.every((id) => USER_ID.test(id))) throw notFound();
-    const users = await this.deps.directory.users(tenantId, participants);
+    const users = await this.deps.directory.freshUsers(tenantId, participants);
     if (participants.some((id) => users.get(id)?.status !== 'active')) throw notFound();
     const dmKey = dmKeyOf(participants);
     const conversationId = uuidFromName(`conversation\n${tenantId}\n${dmKey}`);
@@ -213,7 +213,7 @@ export class Messaging extends WithDeps<{
   async #mentions(tenantId: string, body: string): Promise<{ known: ReadonlySet<string>; active: string[] }> {
     const ids = mentionedIds(body);
     if (ids.length === 0) return { known: new Set(), active: [] };
-    const users = await this.deps.directory.users(tenantId, ids);
+    const users = await this.deps.directory.freshUsers(tenantId, ids);
     return {
       known: new Set(users.keys()),
       active: [...users.values()].filter((user) => user.status === 'active').map((user) => user.id),

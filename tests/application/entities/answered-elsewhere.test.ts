@@ -1,6 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { expect } from 'chai';
+import { RecordNotes } from '../../../application/entities/record-notes.ts';
 import { refusalCode } from '../../support/eventually.ts';
+import { settle } from '../village.ts';
 import { defineNodes, request, startEntities, TENANT } from './support.ts';
 import { cluster, definition, field } from './workflow-nodes.ts';
 
@@ -35,6 +37,29 @@ describe('A write on another node', () => {
     expect(await refusalCode(point())).to.equal('constraint_violated');
     await one.records.create(TENANT, 'node', {}, request(), target);
     expect((await point()).record.values).to.deep.equal({ clear: target });
+  });
+
+  it('registers a user that this node can refer to, although this node cached that nobody has the id', async () => {
+    const one = startEntities();
+    const other = startEntities(one.shared);
+    const owner = { ...field('owner'), type: 'user' as const };
+    await one.schemas.define(TENANT, { name: 'task', label: 'T', fields: [owner] }, request());
+    const assign = () => other.records.create(TENANT, 'task', { owner: 'ann' }, request());
+    expect(await refusalCode(assign())).to.equal('constraint_violated');
+    await settle(one);
+    expect((await assign()).record.values).to.deep.equal({ owner: 'ann' });
+  });
+
+  it('registers a user whom a note mentions, although this node cached that nobody has the id', async () => {
+    const one = startEntities();
+    const other = startEntities(one.shared);
+    await defineNodes(one);
+    const { record } = await one.records.create(TENANT, 'node', {}, request());
+    const notes = new RecordNotes(other);
+    const write = () => notes.add(TENANT, 'node', record.id, 'for @[Bob](user:bob)', request());
+    expect((await write()).note.mentioned_user_ids).to.deep.equal([]);
+    await settle(one);
+    expect((await write()).note.mentioned_user_ids).to.deep.equal(['bob']);
   });
 
   it('adds a reference field that protects records, although this node cached the entity without it', async () => {

@@ -3,6 +3,8 @@ import fc from 'fast-check';
 import type { MessageLookup } from '../../../application/messaging/message-facts.ts';
 import { dmKeyOf, Messaging } from '../../../application/messaging/messaging.ts';
 import type { StoredEvent } from '../../../application/ports/event-store.ts';
+import { decided } from '../../../domain/core/event.ts';
+import { UserStatusChanged, userStream } from '../../../domain/identity/user.ts';
 import { conversationsProjection, type MessageDoc } from '../../../projections/messaging/conversations.ts';
 import { refusalCode } from '../../support/eventually.ts';
 import { folded } from '../../support/folded.ts';
@@ -54,6 +56,31 @@ describe('messaging', () => {
     expect(await start(Array.from({ length: 50 }, (_, n) => `u${n}`))).to.equal('validation_failed');
     expect(await start(['nobody'])).to.equal('not_found');
     expect(await refusalCode(messaging.start('beta', 'ann', ['bob'], context()))).to.equal('not_found');
+  });
+
+  it('starts with and mentions a person whom another node has reactivated', async () => {
+    const { node, stores, messaging, context } = await village();
+    const { conversation: ours } = await messaging.start('acme', 'ann', ['eve'], context());
+    const other = startNode(stores);
+    const setStatus = (of: typeof node, status: 'active' | 'deactivated') =>
+      of.commands.execute({
+        tenantId: 'acme',
+        type: userStream,
+        id: 'bob',
+        cause: context().cause,
+        decide: () => decided(UserStatusChanged, { user_id: 'bob', status }),
+      });
+    await setStatus(node, 'deactivated');
+    expect(await refusalCode(messaging.start('acme', 'ann', ['bob'], context()))).to.equal('not_found');
+    await setStatus(other, 'active');
+    await messaging.send('acme', ours.id, 'ann', 'hello @[Bob](user:bob)', context());
+    const [sent] = await stores.events.readAll({ filter: { types: ['MessageSent'] } });
+    expect(sent && node.codec.decode(sent).data).to.deep.include({ mentioned_user_ids: ['bob'] });
+    await setStatus(other, 'deactivated');
+    await node.directory.freshUser('acme', 'bob');
+    await setStatus(other, 'active');
+    const { conversation } = await messaging.start('acme', 'ann', ['bob'], context());
+    expect(conversation.participants).to.deep.equal(['ann', 'bob']);
   });
 
   it('does not find messages of another conversation', async () => {
