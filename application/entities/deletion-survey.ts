@@ -35,13 +35,20 @@ export const surveyDeletion = async (
     return { deleted, cleared, blockers: standing, isWhole };
   };
 
+  /** As stored now, once per entity: another node may have changed its reference rules. */
+  const latestSchemas = new Map<string, ReturnType<Schemas['findLatest']>>();
+  const fieldsOf = async (entityName: string) => {
+    const schema = latestSchemas.get(entityName) ?? schemas.findLatest(tenantId, entityName);
+    latestSchemas.set(entityName, schema);
+    return (await schema)?.fields ?? [];
+  };
+
   /** The strongest rule (cascade, restrict, clear) among the fields by which a referrer points to the target. */
   const fateOf = async (
     { entity_name: entityName, values }: Referrer,
     targetId: string,
   ): Promise<{ fate: Fate; fieldKey: string } | undefined> => {
-    const fields = (await schemas.cached(tenantId, entityName))?.fields ?? [];
-    const pointing = fields.filter(
+    const pointing = (await fieldsOf(entityName)).filter(
       ({ key, reference }) => reference !== undefined && values[key] === targetId,
     );
     for (const fate of ['cascade', 'restrict', 'clear'] as const) {

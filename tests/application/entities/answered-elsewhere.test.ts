@@ -81,6 +81,23 @@ describe('A write on another node', () => {
     expect(await refusalCode(deleting)).to.equal('in_use');
   });
 
+  it('relaxes a reference rule that this node applies to a deletion, although it cached the strict rule', async () => {
+    const one = startEntities();
+    const other = startEntities(one.shared, undefined, 200);
+    await defineNodes(one);
+    const holds = (on_delete: 'restrict' | 'clear') => [
+      { ...field('holds'), type: 'reference' as const, reference: { entity_name: 'node', on_delete } },
+    ];
+    await one.schemas.define(TENANT, { name: 'seat', label: 'S', fields: holds('restrict') }, request());
+    const { record } = await one.records.create(TENANT, 'node', {}, request());
+    await one.records.create(TENANT, 'seat', { holds: record.id }, request());
+    const remove = () => other.deletions.delete(TENANT, 'node', record.id, {}, request());
+    expect(await refusalCode(remove())).to.equal('in_use');
+    await one.schemas.change(TENANT, 'seat', { fields: holds('clear') }, request());
+    await remove();
+    expect(await refusalCode(remove())).to.equal('not_found');
+  });
+
   it('publishes a workflow that this node can attach, although this node cached only the draft', async () => {
     const { node } = cluster();
     const [one, other] = [node(), node()];
