@@ -27,7 +27,7 @@ export const jobStarter = (deps: {
 }): Subscriber => ({
   name: 'job-starter',
   types: [EntityChanged.type],
-  handle: async (event) => {
+  handle: async (event, quantum) => {
     const change = dataOf(EntityChanged, event);
     if (change?.workflow_attached !== true || change.workflow === null) return;
     const { tenantId } = event;
@@ -40,6 +40,7 @@ export const jobStarter = (deps: {
     await withReadModel(async () => {
       for await (const { id, job_id: jobId } of deps.allRecords(tenantId, entityName)) {
         if (jobId !== null) continue;
+        await quantum?.next();
         await deps.streams
           .of(recordStream, tenantId, id)
           .execute({ cause: causeOf(event) }, (state) => startJob(state, job));

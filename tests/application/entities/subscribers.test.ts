@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import { WriterGate } from '../../../application/core/commands/writer-gate.ts';
+import type { Quantum } from '../../../application/core/concurrency/background-scheduler.ts';
 import type { LoggedEvent } from '../../../application/core/events/event-codec.ts';
 import type { Subscriber } from '../../../application/core/subscriptions/subscriber.ts';
 import { noteNotifier } from '../../../application/entities/note-notifier.ts';
@@ -11,11 +12,11 @@ import { type SchemaEvent, schemaStream } from '../../../domain/entities/schema.
 import { refusalCode } from '../../support/eventually.ts';
 import { defineNodes, type Entities, recordsIn, request, startEntities, TENANT } from './support.ts';
 
-const deliver = async (node: Entities, subscriber: Subscriber): Promise<void> => {
+const deliver = async (node: Entities, subscriber: Subscriber, quantum?: Quantum): Promise<void> => {
   for (const stored of await node.shared.events.readAll({ limit: 1000 })) {
     // Decoded events of the log have a position.
     if (subscriber.types.includes(stored.type))
-      await subscriber.handle(node.codec.decode(stored) as LoggedEvent);
+      await subscriber.handle(node.codec.decode(stored) as LoggedEvent, quantum);
   }
 };
 const typesOf = async (node: Entities) =>
@@ -89,6 +90,19 @@ describe('Subscribers of records', () => {
       expect('job' in state ? state.job : undefined).to.deep.include({ state: 'open', workflow_version: 3 });
     }
     expect((await typesOf(node)).filter((type) => type === 'JobStarted')).to.have.length(3);
+  });
+
+  it('start jobs in quanta of the tenant, so that a large entity does not delay other tenants', async () => {
+    const { node, ids, starter } = await attached();
+    const all = async function* () {
+      for (const id of ids) yield { id, job_id: null };
+    };
+    const started: number[] = [];
+    const next = async (): Promise<void> => {
+      started.push((await typesOf(node)).filter((type) => type === 'JobStarted').length);
+    };
+    await deliver(node, starter(all), { isOver: true, next, begin: () => undefined, end: () => undefined });
+    expect(started).to.deep.equal([0, 1, 2]);
   });
 
   it('start a job for a record that another process writes by the schema before the workflow', async () => {
