@@ -1,40 +1,16 @@
 import type { Blocker, RecordFinder, Referrer } from './deletion-marks.ts';
 import type { Schemas } from './schemas.ts';
 
-/** The expected effect of a deletion on other records, from the read model. The maps hold entity names by record id. */
-interface DeletionSurvey {
-  /** Records that the deletion takes along. */
-  readonly deleted: ReadonlyMap<string, string>;
-  /** Records in which a reference is cleared. */
-  readonly cleared: ReadonlyMap<string, string>;
-  /** Records that prevent the deletion. */
-  readonly blockers: readonly Blocker[];
-  /** False when the survey stopped at its limit. */
-  readonly isWhole: boolean;
-}
-
-type Fate = 'cascade' | 'restrict' | 'clear';
-
 /**
- * Writes nothing; concurrent writes may make the result outdated.
- * @param most maximum number of referrers to read
+ * Finds the records that prevent a deletion, by the read model; none if there are more than `most` referrers. Writes
+ * nothing; concurrent writes may make the result outdated.
  */
 export const surveyDeletion = async (
   { finder, schemas }: { readonly finder: RecordFinder; readonly schemas: Schemas },
   tenantId: string,
   rootId: string,
-  most = Infinity,
-): Promise<DeletionSurvey> => {
-  const deleted = new Map<string, string>();
-  const cleared = new Map<string, string>();
-  const blockers: Blocker[] = [];
-  let surveyed = 0;
-  const result = (isWhole: boolean): DeletionSurvey => {
-    for (const id of deleted.keys()) cleared.delete(id);
-    const standing = blockers.filter(({ referrerId }) => !deleted.has(referrerId));
-    return { deleted, cleared, blockers: standing, isWhole };
-  };
-
+  most: number,
+): Promise<readonly Blocker[]> => {
   /** As stored now, once per entity: another node may have changed its reference rules. */
   const latestSchemas = new Map<string, ReturnType<Schemas['findLatest']>>();
   const fieldsOf = async (entityName: string) => {
@@ -43,42 +19,31 @@ export const surveyDeletion = async (
     return (await schema)?.fields ?? [];
   };
 
-  /** The strongest rule (cascade, restrict, clear) among the fields by which a referrer points to the target. */
-  const fateOf = async (
-    { entity_name: entityName, values }: Referrer,
-    targetId: string,
-  ): Promise<{ fate: Fate; fieldKey: string } | undefined> => {
+  /** The first field that cascades, else the first that restricts, among those by which a referrer points to the target. */
+  const decidingField = async ({ entity_name: entityName, values }: Referrer, targetId: string) => {
     const pointing = (await fieldsOf(entityName)).filter(
       ({ key, reference }) => reference !== undefined && values[key] === targetId,
     );
-    for (const fate of ['cascade', 'restrict', 'clear'] as const) {
-      const found = pointing.find(({ reference }) => reference?.on_delete === fate);
-      if (found !== undefined) return { fate, fieldKey: found.key };
-    }
-    return undefined;
+    const having = (rule: string) => pointing.find(({ reference }) => reference?.on_delete === rule);
+    return having('cascade') ?? having('restrict');
   };
 
   // Waits until the read model includes all writes that were answered to the tenant.
   await finder.readTo(tenantId, undefined);
-  let level = [rootId];
-  while (level.length > 0) {
-    const next: string[] = [];
-    for (const targetId of level) {
-      for await (const referrer of finder.referrers(tenantId, targetId)) {
-        surveyed += 1;
-        if (surveyed > most) return result(false);
-        const { id, entity_name: entityName } = referrer;
-        if (id === rootId || deleted.has(id)) continue;
-        const found = await fateOf(referrer, targetId);
-        if (found === undefined) continue;
-        if (found.fate === 'cascade') {
-          deleted.set(id, entityName);
-          next.push(id);
-        } else if (found.fate === 'clear') cleared.set(id, entityName);
-        else blockers.push({ targetId, referrerId: id, entityName, fieldKey: found.fieldKey });
-      }
+  const members = new Set([rootId]);
+  const blockers: Blocker[] = [];
+  let surveyed = 0;
+  // The loop also visits members that it adds.
+  for (const targetId of members) {
+    for await (const referrer of finder.referrers(tenantId, targetId)) {
+      surveyed += 1;
+      if (surveyed > most) return [];
+      const { id, entity_name: entityName } = referrer;
+      const field = members.has(id) ? undefined : await decidingField(referrer, targetId);
+      if (field === undefined) continue;
+      if (field.reference?.on_delete === 'cascade') members.add(id);
+      else blockers.push({ targetId, referrerId: id, entityName, fieldKey: field.key });
     }
-    level = next;
   }
-  return result(true);
+  return blockers.filter(({ referrerId }) => !members.has(referrerId));
 };

@@ -181,9 +181,8 @@ export class Deletions extends WithDeps<{
     const state = await this.deps.links.fresh(tenantId, id);
     startDeletion(state, entityName, { deletionId: '', ifVersion });
     if (state.status !== 'live' || !state.referenced) return;
-    const survey = await surveyDeletion(this.deps, tenantId, id, this.deps.surveyed ?? SURVEYED);
-    if (!survey.isWhole) return;
-    const blocker = await this.#marks.firstThatBlocks(tenantId, survey.blockers);
+    const blockers = await surveyDeletion(this.deps, tenantId, id, this.deps.surveyed ?? SURVEYED);
+    const blocker = await this.#marks.firstThatBlocks(tenantId, blockers);
     if (blocker !== undefined) throw inUse(blocker);
   }
 

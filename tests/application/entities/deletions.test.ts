@@ -384,14 +384,15 @@ describe('A deletion', () => {
     }
   });
 
-  it('is predicted with the same result by a survey that writes nothing', async () => {
+  it('is surveyed for the records that prevent it, without a write', async () => {
     const node = startEntities();
-    const { root, goes, cleared } = await family(node);
+    const { root, goes } = await family(node);
     const keeper = await create(node, { restrict: goes.at(-1) });
-    const survey = await surveyDeletion(node, TENANT, root);
-    expect(new Set([root, ...survey.deleted.keys()])).to.deep.equal(new Set(goes));
-    expect([...survey.cleared]).to.deep.equal([[cleared, 'node']]);
-    expect(survey.blockers.map(({ referrerId }) => referrerId)).to.deep.equal([keeper]);
+    // This record prevents nothing, since the deletion takes it along.
+    await create(node, { restrict: root, cascade: goes.at(-1) });
+    const blockers = await surveyDeletion(node, TENANT, root, 100);
+    expect(blockers.map(({ referrerId }) => referrerId)).to.deep.equal([keeper]);
+    expect(await surveyDeletion(node, TENANT, root, 3), 'beyond the limit').to.deep.equal([]);
     expect(await statusOf(node, root)).to.equal('live');
   });
 
