@@ -19,7 +19,7 @@ export const surveyDeletion = async (
     return (await schema)?.fields ?? [];
   };
 
-  /** The first field that cascades, else the first that restricts, among those by which a referrer points to the target. */
+  /** Of the fields by which a referrer points to the target: the first that cascades, else the first that restricts. */
   const decidingField = async ({ entity_name: entityName, values }: Referrer, targetId: string) => {
     const pointing = (await fieldsOf(entityName)).filter(
       ({ key, reference }) => reference !== undefined && values[key] === targetId,

@@ -182,7 +182,7 @@ interface Present {
   readonly registrations: Readonly<Record<string, string>>;
   /** True once a referrer was registered. */
   readonly referenced: boolean;
-  /** Registrations that are not released yet. Bounded: a writer releases old registrations when there are many. */
+  /** Registrations that are not released yet. When there are many, a writer releases the finished and stale ones. */
   readonly pending: readonly Registration[];
   /** The latest registrations that writes may no longer use. */
   readonly barred: readonly string[];

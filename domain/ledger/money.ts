@@ -39,7 +39,7 @@ export const sumOf = (value: bigint): Sum => {
 
 export const plus = (sum: Sum = 0, amount: number): Sum => sumOf(BigInt(sum) + BigInt(amount));
 
-/** Decimal places of the currencies whose number of places is not 2 (ISO 4217, table A.1). */
+/** Decimal places other than 2 (ISO 4217, table A.1); codes without a number there, such as metals, have 2 here. */
 const DIGITS: ReadonlyMap<string, number> = new Map([
   ...'BIF CLP DJF GNF ISK JPY KMF KRW PYG RWF UGX UYI VND VUV XAF XOF XPF'
     .split(' ')

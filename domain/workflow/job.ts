@@ -38,7 +38,7 @@ export interface TransitionCommand {
   readonly eventName: string;
   readonly payload?: Readonly<Record<string, JsonValue>> | undefined;
   readonly expectedState?: string | undefined;
-  /** The job's version when the request arrived; undefined for rows of bulk sessions, which expect no version. */
+  /** The job's version when the request arrived; undefined for rows of bulk sessions, which accept any version. */
   readonly seenVersion?: number | undefined;
 }
 
