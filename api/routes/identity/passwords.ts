@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { personKeyId } from '../../../application/core/privacy/key-ids.ts';
 import type { PasswordChanges } from '../../../application/identity/password-changes.ts';
 import { iso } from '../../../domain/core/projection.ts';
 import type { Route } from '../../http/route.ts';
@@ -50,7 +51,14 @@ export const passwordRoutes = (deps: Deps): Route[] =>
       handle: async ({ principal: { tenantId, userId }, body, context }) => {
         const both = { current: body.current_password, next: body.new_password };
         const session = await deps.passwordChanges.change(tenantId, userId, both, context);
-        return { status: 200, body: signedIn(session), position: session.position, secrets: ['token'] };
+        const personal = [personKeyId(tenantId, userId)];
+        return {
+          status: 200,
+          body: signedIn(session),
+          position: session.position,
+          secrets: ['token'],
+          personal,
+        };
       },
     }),
 

@@ -76,8 +76,16 @@ describe('Data at rest and in logs', () => {
     const id = await talk(home.admin, ada);
     await converse(home.admin, ada, out, id);
     const session = await world.anybody.post('/auth/login', { email: body.email, password: body.password });
+    const changed = await world.anybody
+      .with(session.as(login).token)
+      .post(
+        '/api/v1/tenant/me/password',
+        { current_password: body.password, new_password: secret('newPassword') },
+        { headers: { 'idempotency-key': 'k4' } },
+      );
     await world.anybody.post('/super/auth/login', { email: ROOT.email, password: ROOT.password });
-    bearer = [ada.token, sso, out.token, home.admin.token, platformToken(), session.as(login).token];
+    const sessions = [session, changed].map((answer) => answer.as(login).token);
+    bearer = [ada.token, sso, out.token, home.admin.token, platformToken(), ...sessions];
     await mistakes(ada, id);
   };
 
