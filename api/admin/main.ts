@@ -75,6 +75,7 @@ const sentenceOf = (error: unknown): string => {
 };
 
 main(process.argv.slice(2)).catch((error: unknown) => {
-  printNote(sentenceOf(error));
-  process.exitCode = error instanceof Refusal ? error.exitCode : 1;
+  const code = error instanceof Refusal ? error.exitCode : 1;
+  // Stores that were opened before the failure may still be open, and would keep the process running.
+  process.stderr.write(`${sentenceOf(error)}\n`, () => process.exit(code));
 });

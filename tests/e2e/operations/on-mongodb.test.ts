@@ -33,5 +33,17 @@ await describeWithMongo('A check of data with read models and keys in MongoDB', 
         `changed conversations messages ${tenant.id} ${sent.id}: differs from what the log produces\n`,
       ]);
     });
+
+    it('ends when a store is refused after others were opened', async () => {
+      const { database, world } = on();
+      const env = { ...envOf(world.server.dataDir), MONGODB_URL: database.databaseUrl };
+      const other = { ...env, MASTER_KEY: 'another-master-key-of-at-least-32-bytes' };
+      const args = ['create-platform-admin', '--email', 'second@platform.example'];
+      const { code, stderr } = await admin(args, other, 'long-enough-1', 30_000);
+      expect([code, stderr]).to.deep.equal([
+        1,
+        'MASTER_KEY is not the one that the data in the key store was sealed with.\n',
+      ]);
+    });
   });
 });
