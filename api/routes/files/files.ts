@@ -128,8 +128,12 @@ export const fileRoutes = (deps: Deps): Route[] => {
       description: 'The bytes are at `/content`.',
       scope: 'files:read',
       reads: ['files'],
-      handle: async ({ principal, params }) =>
-        ok(viewOf(found(await fileById(reader, principal.tenantId, params.id)))),
+      handle: async ({ principal: { tenantId }, params }) => {
+        const file = found(await fileById(reader, tenantId, params.id));
+        // The files of a deleted record are deleted a moment later.
+        await files.checkRecord(tenantId, file.entity_name, file.record_id);
+        return ok(viewOf(file));
+      },
     }),
 
     scopedRoute({

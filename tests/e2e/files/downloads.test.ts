@@ -183,6 +183,8 @@ describe('Downloading files', () => {
     const made: File[] = [];
     for (let i = 0; i < 5; i += 1) made.push(await uploaded(ann.api, own, `file ${i}`));
     await deleteRecord(tenant, own);
+    const views = await Promise.all(made.map(({ id }) => ann.api.get(`${FILES}/${id}`)));
+    expect(views.map(({ status }) => status)).to.deep.equal(made.map(() => 404));
     expect((await ann.api.get(filesOf(own))).status).to.equal(404);
     for (const { id } of made) {
       expect((await get(id)).status).to.equal(404);
