@@ -1,7 +1,7 @@
 import type { FieldIssue } from '../../domain/core/errors.ts';
 import { MAX_LONG_TEXT, MAX_TEXT } from '../../domain/entities/fields.ts';
 import type { PublicField } from '../../domain/forms/fields.ts';
-import type { Texts } from '../../domain/forms/texts.ts';
+import { isTicked, type Texts } from '../../domain/forms/texts.ts';
 import { attributes, type Html, html } from './html.ts';
 import { page } from './page.ts';
 
@@ -96,7 +96,7 @@ ${text}</textarea>`;
       return html`<select${common}><option value="">Choose…</option>${choices}</select>`;
     }
     case 'boolean':
-      return html`<input${common} type="checkbox" value="true"${attributes({ checked: text !== '' })}>`;
+      return html`<input${common} type="checkbox" value="true"${attributes({ checked: isTicked(text) })}>`;
     default:
       return type satisfies never;
   }

@@ -12,6 +12,9 @@ const DECIMAL = /^(-?)([0-9]*)(?:\.([0-9]+))?$/;
 const YES = ['on', 'true', '1', 'yes'];
 const NO = ['off', 'false', '0', 'no'];
 
+/** Whether a text means a ticked checkbox. */
+export const isTicked = (text: string): boolean => YES.includes(text.trim().toLowerCase());
+
 /** Maximum length of a number's text. */
 const MAX_NUMBER = 100;
 
@@ -36,10 +39,8 @@ const fromText = ({ type }: PublicField, text: string, timeZone: string): unknow
       return WHOLE.test(trimmed) ? Number(trimmed) : trimmed;
     case 'decimal':
       return decimal(trimmed);
-    case 'boolean': {
-      const word = trimmed.toLowerCase();
-      return YES.includes(word) || (NO.includes(word) ? false : trimmed);
-    }
+    case 'boolean':
+      return isTicked(text) || (NO.includes(trimmed.toLowerCase()) ? false : trimmed);
     case 'date':
       return trimmed;
     case 'datetime':
