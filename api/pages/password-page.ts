@@ -2,7 +2,10 @@ import { createHash } from 'node:crypto';
 import { Html, html } from './html.ts';
 import { PAGE_HEADERS, page } from './page.ts';
 
-/** The page of a one-time link for a new password. The secret is in the link's fragment: only the script sends it. */
+/**
+ * The page of a one-time link for a new password. The secret is in the link's fragment: only the script sends it. With
+ * `method="post"`, a browser without scripts sends the password in a body, not in an address.
+ */
 
 const SCRIPT = `
 const form = document.querySelector('form');
@@ -36,7 +39,7 @@ export const passwordPage = (): string =>
   page(
     'A new password',
     html`<h1>A new password</h1>
-<form>
+<form method="post">
 <div class="field">
 <label for="password">New password</label>
 <p class="hint">10 to 200 characters.</p>
