@@ -161,7 +161,15 @@ export const compareReadModels: AdminCommand = {
 };
 
 /** Embedded files that are checked if they exist. */
-const FILES = ['events.db', 'keys.db', 'read-models.db', 'answers.db', 'snapshots.db', 'heads.db'];
+const FILES = [
+  'events.db',
+  'keys.db',
+  'read-models.db',
+  'answers.db',
+  'snapshots.db',
+  'heads.db',
+  'corpus.db',
+];
 
 const checkFiles = (config: Config, quick: boolean, report: (finding: Finding) => void): void => {
   const paths = FILES.map((name) => join(config.DATA_DIR, name));

@@ -338,6 +338,18 @@ describe('A check of a data folder', function () {
     expect(stdout).to.contain('the index of the log lacks type MessageSent');
   });
 
+  it('names a damaged file of the corpus', async () => {
+    const folder = await copyOf(dataDir);
+    const path = join(folder, 'corpus.db');
+    spoil(folder, 'corpus.db', () => undefined);
+    const bytes = readFileSync(path);
+    // The number of free pages, of which the file has none.
+    bytes.writeUInt32BE(1, 36);
+    writeFileSync(path, bytes);
+    const [fault] = await faultsOf(folder, '--no-read-models');
+    expect(fault).to.match(/^damaged_file .*corpus\.db: /);
+  });
+
   it('names the erasure whose key still exists, and every key under another MASTER_KEY', async () => {
     const folder = await copyOf(dataDir);
     const id = `${made.tenant.id}/person-${made.gone}`;
