@@ -1,4 +1,4 @@
-import { join, resolve } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import type { HeadStore } from '../application/ports/audit-heads.ts';
 import type { BlobStore } from '../application/ports/blob-store.ts';
 import type { CorpusStore } from '../application/ports/corpus-store.ts';
@@ -114,15 +114,24 @@ export const openCorpus = async (config: Config): Promise<CorpusStore> => {
   return openMongoCorpusStore({ url: config.MONGODB_URL });
 };
 
+/** The place of the data keys: a folder, or the address of a MongoDB. */
+const keyPlaceOf = ({ KEYSTORE_URL, MONGODB_URL, DATA_DIR }: Config): string =>
+  KEYSTORE_URL ?? MONGODB_URL ?? DATA_DIR;
+
+/** Path of the embedded key store's file; undefined when the keys are in MongoDB. */
+export const keyFileOf = (config: Config): string | undefined => {
+  const place = keyPlaceOf(config);
+  return place.startsWith('mongodb') ? undefined : join(place, 'keys.db');
+};
+
 export const openKeys = async (config: Config): Promise<KeyStore> => {
-  const { KEYSTORE_URL: url = config.MONGODB_URL } = config;
-  if (url === undefined) return openSqliteKeyStore({ path: join(config.DATA_DIR, 'keys.db') });
-  if (!url.startsWith('mongodb')) {
-    makeFolder(resolve(url));
-    return openSqliteKeyStore({ path: join(url, 'keys.db') });
+  const path = keyFileOf(config);
+  if (path !== undefined) {
+    makeFolder(resolve(dirname(path)));
+    return openSqliteKeyStore({ path });
   }
   const { openMongoKeyStore } = await import('./key-store/mongodb.ts');
-  return openMongoKeyStore({ url });
+  return openMongoKeyStore({ url: keyPlaceOf(config) });
 };
 
 export const openAnswers = async (config: Config): Promise<IdempotencyStore> => {

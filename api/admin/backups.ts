@@ -5,19 +5,21 @@ import { backUp } from '../../infrastructure/backup/backup.ts';
 import { restore } from '../../infrastructure/backup/restore.ts';
 import type { Config } from '../../infrastructure/config.ts';
 import { systemClock } from '../../infrastructure/identity/ids.ts';
+import { keyFileOf } from '../../infrastructure/stores.ts';
 import { type AdminCommand, adminConfig, optionsOf, printNote, Refusal } from './command.ts';
 
 const folder = z.string().min(1);
 
 /** Path of the embedded key store's file. @throws {Refusal} when a store is not embedded */
 const embeddedKeys = (config: Config): string => {
-  const { EVENTSTORE_URL, MONGODB_URL, KEYSTORE_URL, DATA_DIR } = config;
-  if (EVENTSTORE_URL !== undefined || MONGODB_URL !== undefined || KEYSTORE_URL?.startsWith('mongodb')) {
+  const { EVENTSTORE_URL, MONGODB_URL } = config;
+  const keys = keyFileOf(config);
+  if (EVENTSTORE_URL !== undefined || MONGODB_URL !== undefined || keys === undefined) {
     throw new Refusal(
       'This command copies embedded stores only. See docs/operations.md for EventStoreDB and MongoDB.',
     );
   }
-  return join(KEYSTORE_URL ?? DATA_DIR, 'keys.db');
+  return keys;
 };
 
 /** Prints which secrets the backup leaves out: a backup with the master key in it could be decrypted. */

@@ -27,7 +27,7 @@ import { logIndexFaults } from '../../infrastructure/event-store/sqlite/index-fa
 import { systemClock } from '../../infrastructure/identity/ids.ts';
 import { type Scratch, takeScratch } from '../../infrastructure/read-store/scratch.ts';
 import { integrityFaults } from '../../infrastructure/sqlite/integrity.ts';
-import { openEvents, openReads, openStores } from '../../infrastructure/stores.ts';
+import { keyFileOf, openEvents, openReads, openStores } from '../../infrastructure/stores.ts';
 import { projections } from '../../projections/all.ts';
 import { type AdminCommand, adminConfig, optionsOf, printNote, printResult, Refusal } from './command.ts';
 
@@ -160,21 +160,13 @@ export const compareReadModels: AdminCommand = {
   },
 };
 
-/** Embedded files that are checked if they exist. */
-const FILES = [
-  'events.db',
-  'keys.db',
-  'read-models.db',
-  'answers.db',
-  'snapshots.db',
-  'heads.db',
-  'corpus.db',
-];
+/** Embedded files, besides the key store's, that are checked if they exist. */
+const FILES = ['events.db', 'read-models.db', 'answers.db', 'snapshots.db', 'heads.db', 'corpus.db'];
 
 const checkFiles = (config: Config, quick: boolean, report: (finding: Finding) => void): void => {
+  const keys = keyFileOf(config);
   const paths = FILES.map((name) => join(config.DATA_DIR, name));
-  const { KEYSTORE_URL: keys } = config;
-  if (keys !== undefined && !keys.startsWith('mongodb')) paths.push(join(keys, 'keys.db'));
+  if (keys !== undefined) paths.push(keys);
   for (const path of paths.filter(existsSync)) {
     const isLog = path.endsWith('events.db');
     const faults = [...integrityFaults(path, quick), ...(isLog && !quick ? logIndexFaults(path) : [])];
