@@ -502,6 +502,8 @@ export interface paths {
          * Rebuild a read model beside the active one; the new one takes over when it has caught up
          * @description The active read model answers until the new one has caught up, so reads have no gap.
          *
+         *     Errors of its own: 409 `conflict`.
+         *
          *     Also served at `/api/v1/super/projections/{name}/rebuild`.
          */
         readonly post: operations["rebuildProjection"];
@@ -830,7 +832,7 @@ export interface paths {
          *
          *     Needs the permission `partner-billing`.
          *
-         *     Errors of its own: 409 `window_overlap`; 422 `nothing_to_invoice`.
+         *     Errors of its own: 409 `window_overlap`; 422 `nothing_to_invoice`, `constraint_violated`; 503 `read_model_behind`.
          */
         readonly post: operations["generateInvoice"];
         readonly delete?: never;

@@ -73,7 +73,7 @@ export const invoiceRoutes = (deps: Deps): Route[] => {
         'invoice; a window that overlaps another one is 409 `window_overlap`.',
       body: generation,
       responses: { 200: invoiceView, 201: invoiceView },
-      errors: ['window_overlap', 'nothing_to_invoice'],
+      errors: ['window_overlap', 'nothing_to_invoice', 'constraint_violated', 'read_model_behind'],
       handle: async ({ principal: { partnerId }, body: { customer_id, ...given }, context }) => {
         const window = windowOf(given, deps.clock.now());
         const made = await deps.invoices.generate(partnerId, customer_id, window, context);

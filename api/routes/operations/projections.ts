@@ -69,6 +69,7 @@ export const projectionRoutes = (deps: Deps): Route[] =>
       description: 'The active read model answers until the new one has caught up, so reads have no gap.',
       params: projectionParams,
       responses: { 202: z.object({ projection: z.string(), generation: z.string() }) },
+      errors: ['conflict'],
       handle: async ({ params: { name } }) => ({
         status: 202,
         body: { projection: name, generation: await deps.operations.rebuild(name) },

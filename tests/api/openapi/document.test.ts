@@ -93,6 +93,16 @@ describe('The OpenAPI document', () => {
     }
   });
 
+  it('names refusals that need a newer build or huge amounts', () => {
+    const errorsOf = (id: string): string =>
+      operations.find(({ operationId }) => operationId === id)?.description.split('Errors of its own: ')[1] ??
+      '';
+    expect(errorsOf('rebuildProjection')).to.contain('409 `conflict`');
+    expect(errorsOf('generateInvoice'))
+      .to.contain('`constraint_violated`')
+      .and.contain('`read_model_behind`');
+  });
+
   it('has the version of the package, a licence, a contact and the webhooks', () => {
     expect(document.info.version).to.equal(z.object({ version: z.string() }).parse(packageJson).version);
     expect(Object.keys(document.webhooks)).to.include.members([
