@@ -66,7 +66,7 @@ The first envelope is \`ready\`. Keep the \`position\` of the last envelope. Aft
 \`resync\` instead.
 
 The server pings every 25 seconds and drops a client that does not answer two of them. Frames from the client
-up to 64 KiB are ignored. A refused handshake is answered with 400, 401, 403 or 429 and the error as JSON.
+up to 64 KiB are ignored. A refused handshake is answered with 400, 401, 403, 429 or 503 and the error as JSON.
 
 | close code | meaning | what to do |
 |---|---|---|

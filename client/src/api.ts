@@ -12,7 +12,7 @@ export interface paths {
         readonly put?: never;
         /**
          * Sign in to a tenant with e-mail and password
-         * @description The token is sent as `Authorization: Bearer …` and lasts 24 hours. `tenant` is needed only if the same e-mail and password fit accounts of several tenants (409 `tenant_required`). A wrong e-mail and a wrong password give the same answer.
+         * @description The token is sent as `Authorization: Bearer …` and lasts 24 hours. `tenant` is needed if the same e-mail and password fit accounts of several tenants (409 `tenant_required`), or if more than three tenants have the e-mail (401). A wrong e-mail and a wrong password give the same answer.
          *
          *     Needs no credential.
          *
@@ -1470,7 +1470,7 @@ export interface paths {
         };
         /**
          * Notes of a record, oldest first
-         * @description The notes of people and extensions about the record.
+         * @description The notes of people, extensions and API tokens about the record.
          *
          *     Extensions and API tokens need the scope `data:read`.
          */
@@ -1760,7 +1760,7 @@ export interface paths {
         readonly put?: never;
         /**
          * Create a public link to the page of a job
-         * @description Only this answer contains `token` and `url`. Anybody with the link can see its record until the link ends.
+         * @description Only this answer contains `token` and `url`. Anybody with the link gets the ids of its job and record until the link ends.
          *
          *     Extensions and API tokens need the scope `workflow:execute`.
          *
@@ -2310,7 +2310,7 @@ export interface paths {
         readonly put?: never;
         /**
          * Reverse a posted entry: posts a mirror entry at once
-         * @description The original becomes `reversed` and stays in the reports beside its mirror. Without `date` the mirror is dated today.
+         * @description The original becomes `reversed` and stays in the reports beside its mirror. Without `date` the mirror is dated today, or like the original if that is later.
          *
          *     The tenant needs the entitlement `ledger`.
          *
@@ -2649,7 +2649,7 @@ export interface paths {
         readonly post?: never;
         /**
          * Delete a subscription and its pending deliveries
-         * @description Its delivery history is deleted as well.
+         * @description Its delivery history can no longer be read.
          */
         readonly delete: operations["deleteWebhook"];
         readonly options?: never;
@@ -3336,7 +3336,7 @@ export interface components {
                 readonly code: "record_not_found" | "invalid_fsm_from_state" | "guard_failed" | "missing_required" | "type_mismatch" | "unknown_enum" | "unknown_field" | "selection_drift";
                 readonly message: string;
             }[];
-            /** @description The first 20. For an edit the changed values, for a deletion all values, for other operations the state. */
+            /** @description The first 20, fewer if they are large. For an edit the changed values, for a deletion all values, for other operations the state. */
             readonly sample_affected: readonly {
                 readonly record_id: string;
                 readonly current_state: string;

@@ -28,7 +28,7 @@ const previewView = z
     errors: z.array(errorView).meta({ description: 'The first 1,000.' }),
     sample_affected: z.array(sample).meta({
       description:
-        'The first 20. For an edit the changed values, for a deletion all values, for other operations the state.',
+        'The first 20, fewer if they are large. For an edit the changed values, for a deletion all values, for other operations the state.',
     }),
   })
   .meta({ id: 'BulkOpPreview' });

@@ -75,7 +75,7 @@ export const noteRoutes = (deps: Deps): Route[] => {
       path: BASE,
       operationId: 'listNotes',
       summary: 'Notes of a record, oldest first',
-      description: 'The notes of people and extensions about the record.',
+      description: 'The notes of people, extensions and API tokens about the record.',
       scope: 'data:read',
       params: recordParams,
       reads: ['records'],

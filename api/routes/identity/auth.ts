@@ -43,9 +43,9 @@ export const authRoutes = (deps: Deps): Route[] =>
       operationId: 'login',
       summary: 'Sign in to a tenant with e-mail and password',
       description:
-        'The token is sent as `Authorization: Bearer …` and lasts 24 hours. `tenant` is needed only if the ' +
-        'same e-mail and password fit accounts of several tenants (409 `tenant_required`). A wrong e-mail ' +
-        'and a wrong password give the same answer.',
+        'The token is sent as `Authorization: Bearer …` and lasts 24 hours. `tenant` is needed if the same ' +
+        'e-mail and password fit accounts of several tenants (409 `tenant_required`), or if more than three ' +
+        'tenants have the e-mail (401). A wrong e-mail and a wrong password give the same answer.',
       limit: 'login',
       body: credentials.extend({ tenant: z.string().max(64).optional() }),
       responses: { 200: signedInAnswer },

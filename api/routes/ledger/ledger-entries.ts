@@ -153,7 +153,7 @@ export const ledgerEntryRoutes = (deps: Deps): Route[] => {
       summary: 'Reverse a posted entry: posts a mirror entry at once',
       description:
         'The original becomes `reversed` and stays in the reports beside its mirror. Without `date` the ' +
-        'mirror is dated today.',
+        'mirror is dated today, or like the original if that is later.',
       params: idParams,
       errors: ['immutable', 'constraint_violated', 'period_locked'],
       handle: async ({ principal, params, body, context }) =>

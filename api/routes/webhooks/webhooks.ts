@@ -150,7 +150,7 @@ export const webhookRoutes = (deps: Deps): Route[] => {
       path: `${WEBHOOKS}/:id`,
       operationId: 'deleteWebhook',
       summary: 'Delete a subscription and its pending deliveries',
-      description: 'Its delivery history is deleted as well.',
+      description: 'Its delivery history can no longer be read.',
       handle: async ({ principal: { tenantId }, params, context }) =>
         gone(await deps.webhooks.delete(tenantId, params.id, context)),
     }),

@@ -64,8 +64,8 @@ export const publicLinkRoutes = (deps: Deps): Route[] => {
       operationId: 'createLink',
       summary: 'Create a public link to the page of a job',
       description:
-        'Only this answer contains `token` and `url`. Anybody with the link can see its record until the ' +
-        'link ends.',
+        'Only this answer contains `token` and `url`. Anybody with the link gets the ids of its job and ' +
+        'record until the link ends.',
       scope: 'workflow:execute',
       params: idParams,
       errors: ['constraint_violated'],
