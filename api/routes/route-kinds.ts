@@ -6,6 +6,7 @@ import type {
   TenantPrincipal,
   UserPrincipal,
 } from '../../application/core/commands/principal.ts';
+import { defined } from '../../domain/core/event.ts';
 import type { Scope } from '../../domain/identity/scopes.ts';
 import { type Access, type Definition, type Route, route } from '../http/route.ts';
 
@@ -48,14 +49,7 @@ const kindOf =
     route({
       tag: '',
       ...definition,
-      access: {
-        ...access,
-        ...(scope === undefined ? {} : { scope }),
-        ...(roles === undefined ? {} : { roles }),
-        ...(refuses === undefined ? {} : { refuses }),
-        ...(entitlement === undefined ? {} : { entitlement }),
-        ...(permission === undefined ? {} : { permission }),
-      },
+      access: { ...access, ...defined({ scope, roles, refuses, entitlement, permission }) },
     });
 
 type SessionGuards = Pick<Guarded, 'refuses' | 'entitlement'>;
