@@ -1,6 +1,7 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Config } from '../config.ts';
+import { keyFileOf } from '../stores.ts';
 import { MoveError } from './manifest.ts';
 
 /**
@@ -18,10 +19,9 @@ export const expectEmptyStores = async (config: Config, withKeys: boolean): Prom
     }
   } else await expectEmptyDatabase(MONGODB_URL, 'MONGODB_URL', withKeys);
   if (!withKeys) return;
-  if (KEYSTORE_URL?.startsWith('mongodb')) await expectEmptyDatabase(KEYSTORE_URL, 'KEYSTORE_URL', true);
-  else if (KEYSTORE_URL !== undefined || MONGODB_URL === undefined) {
-    expectNone(join(KEYSTORE_URL ?? DATA_DIR, 'keys.db'));
-  }
+  const keys = keyFileOf(config);
+  if (keys !== undefined) expectNone(keys);
+  else if (KEYSTORE_URL !== undefined) await expectEmptyDatabase(KEYSTORE_URL, 'KEYSTORE_URL', true);
 };
 
 const expectNone = (path: string): void => {
