@@ -5,8 +5,8 @@ import { openSqlite, type Row, type SqliteConnection, textOf } from '../sqlite/c
 import { groupedWrites } from '../sqlite/grouped-writes.ts';
 
 /**
- * New rows go to the end of a table with rowids, so no row moves to another page. The place that a row leaves keeps its
- * bytes, also after the key is destroyed (decision 6). Tables of earlier versions have no rowids.
+ * New rows go to the end of a table with rowids, so no row moves to another page. A row that moves leaves a copy of its
+ * key, which stays when the key is destroyed (decision 6): as in tables of earlier versions, which have no rowids.
  */
 const SCHEMA = 'CREATE TABLE IF NOT EXISTS data_keys (id TEXT PRIMARY KEY, wrapped BLOB)';
 const IS_FORMER = "SELECT 1 FROM sqlite_master WHERE name = 'data_keys' AND sql LIKE '%WITHOUT ROWID'";
