@@ -4,10 +4,14 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { expect } from 'chai';
 import { type EventStore, type LogGrowth, StoreUnavailable } from '../../application/ports/event-store.ts';
+import { LiveLog } from '../../infrastructure/event-store/sqlite/live-log.ts';
+import { openDatabase } from '../../infrastructure/event-store/sqlite/schema.ts';
 import {
   openSqliteEventStore,
   type SqliteEventStoreOptions,
 } from '../../infrastructure/event-store/sqlite/store.ts';
+import { severalTicks } from '../support/eventually.ts';
+import { testLogger } from '../support/fakes.ts';
 import { event, events, follow, followerOf, idsOf, race, rejection } from './event-store-parts/helpers.ts';
 
 describe('SQLite event store: own behaviour', () => {
@@ -103,6 +107,16 @@ describe('SQLite event store: own behaviour', () => {
     await two.append('a.s-1', 0, [event()]);
     await rejection(one.append('a.s-1', 0, [event()]));
     expect((await following).events).to.have.length(2);
+  });
+
+  it('only logs that the file cannot be read when it looks for other writes after refused appends', async () => {
+    const logger = testLogger();
+    const db = openDatabase(path);
+    const log = new LiveLog(db, { pollMs: 3_600_000, logger });
+    log.announce({ outcomes: [], first: 1, events: [] });
+    db.close();
+    await severalTicks();
+    expect(logger.lines.map(({ level }) => level)).to.deep.equal(['warn']);
   });
 
   it('refuses appends on a full disk without writing, and continues when there is space', async () => {

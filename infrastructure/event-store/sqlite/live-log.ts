@@ -61,7 +61,7 @@ export class LiveLog {
   #announce({ first, events }: Written): void {
     if (this.closed) return;
     if (events.length === 0) {
-      this.refresh();
+      this.poll();
       return;
     }
     // Another process may have written before this commit.
