@@ -1,3 +1,4 @@
+import { setImmediate as nextTick } from 'node:timers/promises';
 import type { IdempotencyStore, KeyUse } from '../../application/ports/idempotency-store.ts';
 import { numberOf, openSqlite, optionalTextOf, type Row, textOf } from '../sqlite/connection.ts';
 import { groupedWrites } from '../sqlite/grouped-writes.ts';
@@ -27,6 +28,11 @@ const PUT = `INSERT INTO keys (scope, key, fingerprint, nonce, answer, expires_a
   ON CONFLICT DO UPDATE SET answer = excluded.answer, expires_at = excluded.expires_at WHERE answer IS NULL`;
 const RELEASE = 'DELETE FROM keys WHERE scope = ? AND key = ? AND nonce = ? AND answer IS NULL';
 const GET = 'SELECT answer FROM keys WHERE scope = ? AND key = ? AND answer IS NOT NULL';
+
+/** Rows of one transaction of a sweep, so that it blocks other work for a few milliseconds only. */
+const SWEPT_AT_ONCE = 200;
+const SWEEP = `DELETE FROM keys WHERE (scope, key) IN (
+  SELECT scope, key FROM keys WHERE expires_at <= ? LIMIT ${SWEPT_AT_ONCE})`;
 
 const NEXT_ROWS = 'SELECT * FROM keys WHERE (scope, key) > (?, ?) ORDER BY scope, key LIMIT 500';
 
@@ -74,10 +80,10 @@ export async function openSqliteIdempotencyStore({ path }: { path: string }): Pr
         }
       }
     },
-    sweep: (now) =>
-      write(() => {
-        prepare('DELETE FROM keys WHERE expires_at <= ?').run(now);
-      }),
+    sweep: async (now) => {
+      const sweepSome = () => write(() => Number(prepare(SWEEP).run(now).changes));
+      while ((await sweepSome()) === SWEPT_AT_ONCE) await nextTick();
+    },
     close: connection.close,
   };
 }
