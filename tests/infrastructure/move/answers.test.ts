@@ -1,0 +1,66 @@
+import { randomUUID } from 'node:crypto';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import type { IdempotencyStore } from '../../../application/ports/idempotency-store.ts';
+import type { LogImport } from '../../../infrastructure/event-store/log-import.ts';
+import { exportStores } from '../../../infrastructure/move/export.ts';
+import { importStores } from '../../../infrastructure/move/import.ts';
+import { memoryBlobStore } from '../../support/memory-blob-store.ts';
+import { openMemoryEventStore } from '../../support/memory-event-store.ts';
+import { memoryIdempotencyStore } from '../../support/memory-idempotency-store.ts';
+
+const nothing = async (): Promise<void> => undefined;
+const LATER = Date.now() + 3_600_000;
+const FINGERPRINT = 'ab'.repeat(32);
+
+const emptyLog: LogImport = {
+  begin: async () => ({ isComplete: false, last: undefined }),
+  append: nothing,
+  finish: nothing,
+  close: nothing,
+};
+
+describe('A move of stored answers', () => {
+  let folder: string;
+  beforeEach(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'export-'));
+  });
+  afterEach(() => rm(folder, { recursive: true }));
+
+  const exported = (answers: IdempotencyStore, to = join(folder, 'export')) => {
+    const stores = {
+      events: openMemoryEventStore(),
+      answers,
+      blobs: memoryBlobStore(Date.now),
+      keys: undefined,
+    };
+    return exportStores(stores, { to, keysTo: undefined }, '2026-01-01T00:00:00Z');
+  };
+  const imported = (answers: IdempotencyStore) =>
+    importStores({
+      from: join(folder, 'export'),
+      keysFrom: undefined,
+      log: emptyLog,
+      expectEmpty: nothing,
+      open: async () => ({ answers, blobs: memoryBlobStore(Date.now), keys: undefined, close: nothing }),
+      report: () => undefined,
+    });
+
+  it('includes the answer to a preview of 100,000 ids', async () => {
+    const ids = Array.from({ length: 100_000 }, () => randomUUID());
+    // The form in which `sealedAnswers` stores a body.
+    const body = JSON.stringify({ shares: [], text: JSON.stringify({ selection: { kind: 'ids', ids } }) });
+    const [source, target] = [memoryIdempotencyStore(), memoryIdempotencyStore()];
+    await source.put(
+      'acme/ann',
+      'preview',
+      { fingerprint: FINGERPRINT, status: 201, headers: {}, body },
+      LATER,
+    );
+    await exported(source);
+    await imported(target);
+    expect((await target.get('acme/ann', 'preview'))?.body === body).to.equal(true);
+  });
+});
