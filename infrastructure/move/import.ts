@@ -118,11 +118,15 @@ const keyIn = ({ id, wrapped }: z.output<typeof keyLine>): WrappedKey[] =>
 
 const importAnswers = async (path: string, answers: IdempotencyStore): Promise<number> => {
   let count = 0;
-  for await (const batch of inBatches(readLines(path, answerLine), AT_ONCE)) {
+  const sizeOf = (line: z.output<typeof answerLine>): number =>
+    'answer' in line ? (line.answer.body?.length ?? 0) : 0;
+  for await (const batch of inBatches(readLines(path, answerLine), AT_ONCE, sizeOf)) {
     // Stores the use of a key before its answer.
-    for (const { scope, key, expires_at, ...kept } of batch) {
-      if ('use' in kept) await answers.begin(scope, key, kept.use, expires_at);
-    }
+    await Promise.all(
+      batch.map(({ scope, key, expires_at, ...kept }) =>
+        'use' in kept ? answers.begin(scope, key, kept.use, expires_at) : undefined,
+      ),
+    );
     await Promise.all(
       batch.map(({ scope, key, expires_at, ...kept }) =>
         'answer' in kept ? answers.put(scope, key, kept.answer, expires_at) : undefined,

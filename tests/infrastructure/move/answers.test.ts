@@ -63,4 +63,54 @@ describe('A move of stored answers', () => {
     await imported(target);
     expect((await target.get('acme/ann', 'preview'))?.body === body).to.equal(true);
   });
+
+  it('writes uses of keys together, so that they share a transaction', async () => {
+    const source = memoryIdempotencyStore();
+    for (let nth = 0; nth < 50; nth += 1) {
+      await source.begin('acme/ann', `key-${nth}`, { fingerprint: FINGERPRINT, nonce: randomUUID() }, LATER);
+    }
+    await exported(source);
+    const target = memoryIdempotencyStore();
+    let [running, most] = [0, 0];
+    const counting: IdempotencyStore = {
+      ...target,
+      begin: async (...use) => {
+        running += 1;
+        most = Math.max(most, running);
+        const begun = await target.begin(...use);
+        running -= 1;
+        return begun;
+      },
+    };
+    await imported(counting);
+    expect(most).to.equal(50);
+    expect(await Array.fromAsync(target.list())).to.deep.equal(await Array.fromAsync(source.list()));
+  });
+
+  it('writes large answers one after another, since a batch is held in memory', async () => {
+    const [source, target] = [memoryIdempotencyStore(), memoryIdempotencyStore()];
+    for (let nth = 0; nth < 3; nth += 1) {
+      const body = 'x'.repeat(3 * 1024 * 1024);
+      await source.put(
+        'acme/ann',
+        `key-${nth}`,
+        { fingerprint: FINGERPRINT, status: 200, headers: {}, body },
+        LATER,
+      );
+    }
+    await exported(source);
+    let [running, most] = [0, 0];
+    const counting: IdempotencyStore = {
+      ...target,
+      put: async (...answer) => {
+        running += 1;
+        most = Math.max(most, running);
+        await target.put(...answer);
+        running -= 1;
+      },
+    };
+    await imported(counting);
+    expect(most).to.equal(1);
+    expect(await Array.fromAsync(target.list())).to.have.length(3);
+  });
 });
