@@ -37,7 +37,8 @@ export const exportAll: AdminCommand = {
     try {
       const madeAt = new Date(systemClock.now()).toISOString();
       const stores = { events, keys, answers, blobs };
-      const { log } = await exportStores(stores, { to: options.to, keysTo }, madeAt);
+      const folders = { dataDir: config.DATA_DIR, to: options.to, keysTo };
+      const { log } = await exportStores(stores, folders, madeAt);
       printNote(`Exported ${log.events} events${log.end === null ? '' : `, up to position ${log.end}`}.`);
       printNote(
         'Not in the export: MASTER_KEY, AUDIT_SIGNING_KEY and the signing keys. Servers on the new stores need the same ones.',

@@ -21,6 +21,7 @@ interface MovedStores {
 }
 
 interface ExportFolders {
+  readonly dataDir: string;
   readonly to: string;
   /** Undefined leaves the keys in place. */
   readonly keysTo: string | undefined;
@@ -35,13 +36,17 @@ const PAGE = 200;
  */
 export const exportStores = async (
   { events, answers, blobs, keys }: MovedStores,
-  { to, keysTo }: ExportFolders,
+  { dataDir, to, keysTo }: ExportFolders,
   madeAt: string,
 ): Promise<DataManifest> => {
   if (keysTo !== undefined && (isWithin(to, keysTo) || isWithin(keysTo, to))) {
     throw new MoveError('Keys and data must be kept apart: neither folder may be inside the other.');
   }
-  for (const folder of keysTo === undefined ? [to] : [to, keysTo]) {
+  const folders = keysTo === undefined ? [to] : [to, keysTo];
+  if (folders.some((folder) => isWithin(folder, dataDir))) {
+    throw new MoveError('The export must be outside the data folder, which must not keep erased data.');
+  }
+  for (const folder of folders) {
     await mkdir(folder, { recursive: true, mode: 0o700 });
     if (readdirSync(folder).length > 0) throw new MoveError(`${folder} is not empty.`);
   }

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { existsSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -7,6 +8,7 @@ import type { IdempotencyStore } from '../../../application/ports/idempotency-st
 import type { LogImport } from '../../../infrastructure/event-store/log-import.ts';
 import { exportStores } from '../../../infrastructure/move/export.ts';
 import { importStores } from '../../../infrastructure/move/import.ts';
+import { rejection } from '../../support/eventually.ts';
 import { memoryBlobStore } from '../../support/memory-blob-store.ts';
 import { openMemoryEventStore } from '../../support/memory-event-store.ts';
 import { memoryIdempotencyStore } from '../../support/memory-idempotency-store.ts';
@@ -36,7 +38,8 @@ describe('A move of stored answers', () => {
       blobs: memoryBlobStore(Date.now),
       keys: undefined,
     };
-    return exportStores(stores, { to, keysTo: undefined }, '2026-01-01T00:00:00Z');
+    const folders = { dataDir: join(folder, 'data'), to, keysTo: undefined };
+    return exportStores(stores, folders, '2026-01-01T00:00:00Z');
   };
   const imported = (answers: IdempotencyStore) =>
     importStores({
@@ -112,5 +115,14 @@ describe('A move of stored answers', () => {
     await imported(counting);
     expect(most).to.equal(1);
     expect(await Array.fromAsync(target.list())).to.have.length(3);
+  });
+
+  it('is refused into the data folder, which must not keep erased data', async () => {
+    for (const to of [join(folder, 'data'), join(folder, 'data', 'export')]) {
+      expect(String(await rejection(exported(memoryIdempotencyStore(), to)))).to.match(
+        /must be outside the data folder/,
+      );
+      expect(existsSync(to)).to.equal(false);
+    }
   });
 });

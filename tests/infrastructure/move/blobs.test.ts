@@ -35,7 +35,8 @@ describe('An import of stores that is run again', () => {
     const refs = stored.map((): BlobRef => ({ tenantId: 'acme', id: randomUUID() }));
     for (const [nth, ref] of refs.entries()) await source.put(ref, Readable.from([stored[nth]]));
     const rest = { events: openMemoryEventStore(), answers: memoryIdempotencyStore(), keys: undefined };
-    await exportStores({ ...rest, blobs: source }, { to: from, keysTo: undefined }, '2026-01-01T00:00:00Z');
+    const folders = { dataDir: join(from, 'data'), to: from, keysTo: undefined };
+    await exportStores({ ...rest, blobs: source }, folders, '2026-01-01T00:00:00Z');
 
     const target = memoryBlobStore(Date.now);
     const puts: BlobRef[] = [];
