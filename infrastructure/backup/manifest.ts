@@ -92,7 +92,8 @@ export const readManifest = (folder: string, kind: Manifest['kind']): Manifest =
 export const isWithin = (inner: string, outer: string): boolean =>
   `${realPath(inner)}${sep}`.startsWith(join(realPath(outer), sep));
 
-const realPath = (path: string): string => {
+/** The path without symbolic links. The file need not exist. */
+export const realPath = (path: string): string => {
   const whole = resolve(path);
   if (existsSync(whole)) return realpathSync(whole);
   return dirname(whole) === whole ? whole : join(realPath(dirname(whole)), basename(whole));

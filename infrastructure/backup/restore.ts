@@ -1,13 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import { createReadStream, existsSync, readdirSync } from 'node:fs';
 import { mkdir, rename, rm, rmdir } from 'node:fs/promises';
-import { dirname, join, resolve } from 'node:path';
+import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { StoredBlob } from '../../application/ports/blob-store.ts';
 import { isBlobPath } from '../blob-store/paths.ts';
 import { orMissing, syncFolder } from '../durable-files.ts';
 import { copyFile } from './copies.ts';
-import { BackupError, BLOB_LIST, isWithin, type Manifest, readManifest } from './manifest.ts';
+import { BackupError, BLOB_LIST, isWithin, type Manifest, readManifest, realPath } from './manifest.ts';
 
 interface RestorePlan {
   readonly from: string;
@@ -27,7 +27,7 @@ interface RestorePlan {
  */
 export const restore = async (plan: RestorePlan): Promise<Manifest> => {
   const { from, keysFrom, olderKeys } = plan;
-  const [into, keysInto] = [resolve(plan.into), resolve(plan.keysInto ?? plan.into)];
+  const [into, keysInto] = [realPath(plan.into), realPath(plan.keysInto ?? plan.into)];
   const data = readManifest(from, 'data');
   const keys = readManifest(keysFrom, 'keys');
   if (keys.log !== data.log) throw new BackupError('These keys belong to another log.');
@@ -44,21 +44,25 @@ export const restore = async (plan: RestorePlan): Promise<Manifest> => {
   await mkdir(dirname(into), { recursive: true });
   const beside = `${into}.restoring-${randomUUID()}`;
   await mkdir(beside, { mode: 0o700 });
+  const keyFolder = keysInto === into ? beside : keysInto;
+  let hasKeys = false;
   try {
     for (const file of data.files) await place(from, beside, file.name, file);
     await placeBlobs(from, beside);
     await rm(join(beside, BLOB_LIST), { force: true });
-    if (keysInto === into) await placeKeys(keysFrom, beside, keys);
-    else await placeKeys(keysFrom, keysInto, keys);
+    await placeKeys(keysFrom, keyFolder, keys);
+    hasKeys = true;
     await syncFolder(beside);
     // Fails if another process has written to the folder since the check above.
     if (existsSync(into)) await rmdir(into);
     await rename(beside, into);
-    await syncFolder(dirname(into));
   } catch (error) {
+    // The next run would refuse a folder with keys.
+    if (hasKeys) await rm(join(keyFolder, 'keys.db'));
     await rm(beside, { recursive: true, force: true });
     throw error;
   }
+  await syncFolder(dirname(into));
   return data;
 };
 
