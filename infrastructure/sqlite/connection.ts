@@ -66,9 +66,14 @@ export async function openSqlite({ path, pragmas, schema }: SqliteOptions): Prom
       if (db.isOpen) db.close();
     },
   };
-  for (const pragma of pragmas) await retrying(() => db.exec(`PRAGMA ${pragma}`));
-  await connection.write(() => db.exec(schema));
-  return connection;
+  try {
+    for (const pragma of pragmas) await retrying(() => db.exec(`PRAGMA ${pragma}`));
+    await connection.write(() => db.exec(schema));
+    return connection;
+  } catch (error) {
+    db.close();
+    throw error;
+  }
 }
 
 /**

@@ -1,8 +1,12 @@
-import { readFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync, writeFileSync } from 'node:fs';
 import { glob } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { constants, DatabaseSync } from 'node:sqlite';
 import { expect } from 'chai';
+import { StoreUnavailable } from '../../application/ports/event-store.ts';
 import { LIMIT_CLAUSE, openSqlite } from '../../infrastructure/sqlite/connection.ts';
+import { rejection } from '../support/eventually.ts';
 
 describe('A connection to a SQLite file', () => {
   for (const [name, errcode] of [
@@ -23,6 +27,26 @@ describe('A connection to a SQLite file', () => {
       connection.close();
     });
   }
+});
+
+describe('A SQLite file that cannot be used', () => {
+  it('is not left open', async function () {
+    if (process.platform !== 'linux') this.skip();
+    const folder = mkdtempSync(join(tmpdir(), 'sqlite-'));
+    const path = join(folder, 'any.db');
+    writeFileSync(path, 'not a database, and long enough to be read as one'.repeat(100));
+    const opening = openSqlite({ path, pragmas: ['journal_mode = WAL'], schema: '' });
+    expect(await rejection(opening)).to.be.instanceOf(StoreUnavailable);
+    const targets = readdirSync('/proc/self/fd').map((fd) => {
+      try {
+        return readlinkSync(`/proc/self/fd/${fd}`);
+      } catch {
+        return 'closed meanwhile';
+      }
+    });
+    expect(targets).not.to.include(path);
+    rmSync(folder, { recursive: true });
+  });
 });
 
 describe('A limit of rows', () => {
