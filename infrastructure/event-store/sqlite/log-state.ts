@@ -49,17 +49,16 @@ export class LogState {
   }
 
   /**
-   * Reads what other connections wrote; true when they wrote anything. The state stays valid to the end of a write
-   * transaction, but outside of a transaction only until the next tick.
+   * Reads what other connections wrote. The state stays valid to the end of a write transaction, but outside of a
+   * transaction only until the next tick.
    */
-  sync(): boolean {
+  sync(): void {
     const version = numberOf(this.#dataVersion.get(), 'data_version');
-    if (version === this.#version) return false;
+    if (version === this.#version) return;
     this.lastRevisions.clear();
     this.isPacked = isPacked(this.#db);
     this.end = numberOf(this.#lastPosition.get(), 'position');
     this.#version = version;
-    return true;
   }
 
   /** Clears the cache after a rollback. */
