@@ -34,7 +34,8 @@ const SWEPT_AT_ONCE = 200;
 const SWEEP = `DELETE FROM keys WHERE (scope, key) IN (
   SELECT scope, key FROM keys WHERE expires_at <= ? LIMIT ${SWEPT_AT_ONCE})`;
 
-const NEXT_ROWS = 'SELECT * FROM keys WHERE (scope, key) > (?, ?) ORDER BY scope, key LIMIT 500';
+// Few rows, since an answer may have megabytes.
+const NEXT_ROWS = 'SELECT * FROM keys WHERE (scope, key) > (?, ?) ORDER BY scope, key LIMIT 20';
 
 /**
  * Stored answers in a SQLite file of their own, which several processes may open.
