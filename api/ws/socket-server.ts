@@ -151,6 +151,8 @@ export class SocketServer {
     const requestId = this.#deps.ids.next();
     this.#handshake(request, requestId)
       .then((handshake) => {
+        // Checked last, since the server may have begun to stop during the handshake.
+        if (this.#closing) throw new DomainError('unavailable', 'The server is stopping.');
         this.#peers.checkRoom(handshake.principal.tenantId, handshake.principal.userId);
         this.#server.handleUpgrade(request, socket, head, (webSocket) =>
           this.#connected(webSocket, socket, handshake),
@@ -178,7 +180,6 @@ export class SocketServer {
     // One spelling, as for every route: the URL parser would also accept `//x/api/v1/ws` and `/y/%2e%2e/api/v1/ws`.
     const path = target.startsWith('/') ? target.split('?', 1)[0] : url?.pathname;
     if (url === null || path !== SOCKET_PATH) throw new DomainError('not_found', 'No such resource.');
-    if (this.#closing) throw new DomainError('unavailable', 'The server is stopping.');
     const token = tokenOf(request, url);
     const { authentication, events, catchUp } = this.#deps;
     await catchUp?.();

@@ -176,6 +176,7 @@ export const startSocketNode = async (
     token: tokenOf,
     connect: (tenantId: string, userId: string, after?: string): Promise<Listening> =>
       listen(server, tokenOf(tenantId, userId), after === undefined ? {} : { after }),
+    close: (): void => sockets.close(),
     end: async (): Promise<void> => {
       sockets.close();
       stopping.abort();

@@ -135,7 +135,7 @@ export const listen = async (
 
 /** The status and body of a refused upgrade. */
 export const refusal = (
-  server: Server,
+  server: Pick<Server, 'base'>,
   token: string | undefined,
   options: ListenOptions = {},
 ): Promise<{ status: number; error: string; challenge: string | undefined }> =>

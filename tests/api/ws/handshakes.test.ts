@@ -1,0 +1,38 @@
+import { expect } from 'chai';
+import type { SocketServerDeps } from '../../../api/ws/socket-server.ts';
+import { systemClock } from '../../../infrastructure/identity/ids.ts';
+import { gate } from '../../support/eventually.ts';
+import { memoryStores } from '../../support/node.ts';
+import { refusal } from '../../support/socket.ts';
+import { principalOf, startSocketNode } from '../../support/socket-node.ts';
+
+describe('A handshake', () => {
+  const ends: (() => Promise<void>)[] = [];
+  afterEach(async () => {
+    for (const end of ends.splice(0)) await end();
+  });
+
+  const begin = async (
+    authenticate: SocketServerDeps['authentication']['authenticate'] = async (token) => principalOf(token),
+  ) => {
+    const expiryOf = () => systemClock.now() + 3_600_000;
+    const here = await startSocketNode(memoryStores(), { authentication: { authenticate, expiryOf } });
+    ends.push(here.end);
+    return { here, token: here.token('acme', 'bob') };
+  };
+
+  it('is refused with 503 when the server begins to stop meanwhile', async () => {
+    const asked = gate();
+    const answer = gate();
+    const { here, token } = await begin(async (given) => {
+      asked.open();
+      await answer.passed;
+      return principalOf(given);
+    });
+    const refused = refusal(here.server, token);
+    await asked.passed;
+    here.close();
+    answer.open();
+    expect(await refused).to.include({ status: 503, error: 'unavailable' });
+  });
+});
