@@ -160,7 +160,11 @@ export class SocketServer {
       })
       .catch((error: unknown) => {
         const answer = errorAnswer(error);
-        this.#deps.metrics.refused(answer);
+        const { metrics, logger } = this.#deps;
+        metrics.refused(answer);
+        if (answer.status >= 500) {
+          logger.error({ request_id: requestId, status: answer.status, err: error }, 'a handshake failed');
+        }
         refuseUpgrade(socket, answer, requestId);
       });
   };

@@ -35,4 +35,12 @@ describe('A handshake', () => {
     answer.open();
     expect(await refused).to.include({ status: 503, error: 'unavailable' });
   });
+
+  it('is logged when the server cannot complete it', async () => {
+    const { here, token } = await begin(async () => {
+      throw new TypeError('a fault');
+    });
+    expect(await refusal(here.server, token)).to.include({ status: 500, error: 'internal_error' });
+    expect(here.node.logger.lines.map(({ level }) => level)).to.deep.equal(['error']);
+  });
 });
