@@ -1,7 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { type WebSocket, WebSocketServer } from 'ws';
-import type { UserPrincipal } from '../../application/core/commands/principal.ts';
 import { dataOf, type EventCodec, type LoggedEvent } from '../../application/core/events/event-codec.ts';
 import {
   clearInterval,
@@ -13,7 +12,6 @@ import {
 } from '../../application/core/runtime/timers.ts';
 import { continueSpan } from '../../application/core/runtime/tracing.ts';
 import type { LiveFeed } from '../../application/core/subscriptions/live-feed.ts';
-import type { Authentication } from '../../application/identity/authentication.ts';
 import { ENVELOPE_TYPES, type Envelope, type Envelopes } from '../../application/messaging/envelopes.ts';
 import type { Clock, Ids } from '../../application/ports/clock.ts';
 import type { EventStore, Position } from '../../application/ports/event-store.ts';
@@ -21,37 +19,24 @@ import type { Logger } from '../../application/ports/logger.ts';
 import type { Metrics } from '../../application/ports/metrics.ts';
 import { DomainError, invalid } from '../../domain/core/errors.ts';
 import { TenantStatusChanged } from '../../domain/tenancy/tenant.ts';
-import { checkOrigin } from '../http/cors.ts';
 import { errorAnswer } from '../http/errors.ts';
-import { type AppendLine, impersonationLogOf, logged } from '../http/impersonation-log.ts';
 import type { HttpMetrics } from '../http/metrics.ts';
-import { checkQueryNames } from '../http/query.ts';
-import { countRequest, type RateLimits } from '../http/rate-limits.ts';
-import { checkHost } from '../http/server.ts';
-import { SOCKET_PATH } from '../http/socket-path.ts';
 import { textFrame } from './frame.ts';
 import { LiveQueues } from './live-queues.ts';
 import { CLOSE, Peer } from './peer.ts';
 import { Peers, type SocketLimits } from './peers.ts';
 import { Replays } from './replays.ts';
-import { refuseUpgrade, tokenOf } from './upgrade.ts';
+import { checkHandshake, type Handshake, type HandshakeDeps, refuseUpgrade } from './upgrade.ts';
 import { WITHDRAWALS, withdrawnFrom } from './withdrawals.ts';
 
-export interface SocketServerDeps {
-  /** The same as `catchUp` of the HTTP pipeline. */
-  readonly catchUp?: (() => Promise<void>) | undefined;
-  readonly authentication: Pick<Authentication, 'authenticate' | 'expiryOf'>;
+export interface SocketServerDeps extends HandshakeDeps {
   readonly envelopes: Envelopes;
   readonly events: EventStore;
   readonly codec: EventCodec;
   readonly feed: LiveFeed;
   readonly clock: Clock;
   readonly ids: Ids;
-  readonly limits: Pick<RateLimits, 'request' | 'ofTenant'>;
   readonly socketLimits?: SocketLimits;
-  /** Origins whose pages may connect, in addition to the server's own. */
-  readonly origins?: readonly string[];
-  readonly appendLine: AppendLine;
   /** Called with the position of each envelope and resync sent, so that the peers' next REST reads include it. */
   readonly onPosition: (tenantId: string, position: Position) => void;
   readonly metrics: Pick<Metrics, 'socketsOpen' | 'socketClosed' | 'envelopesSent'> &
@@ -62,8 +47,6 @@ export interface SocketServerDeps {
   readonly monotonic?: () => number;
 }
 
-/** The route as the impersonation log names it. */
-const ROUTE = { method: 'get', path: SOCKET_PATH, operationId: 'openSocket' } as const;
 const HEARTBEAT_MS = 25_000;
 const MAX_FRAME_BYTES = 64 * 1024;
 /** Interval (ms) of the checks for peers that wait too long. */
@@ -73,13 +56,6 @@ const HANDLED_TYPES = [...[TenantStatusChanged, ...WITHDRAWALS].map(({ type }) =
 
 /** Maximum of sockets of a user and of a tenant that are connected to this node at a time (docs/limits.md). */
 export const SOCKET_LIMITS: SocketLimits = { perUser: 100, perTenant: 10_000 };
-
-interface Handshake {
-  readonly token: string;
-  readonly principal: UserPrincipal;
-  readonly after: Position | undefined;
-  readonly expiresAt: number;
-}
 
 /**
  * The multiplexed WebSocket (specification, Events; decisions, section 4): handshake, replay after a position,
@@ -149,7 +125,7 @@ export class SocketServer {
   readonly upgrade = (request: IncomingMessage, socket: Duplex, head: Buffer): void => {
     socket.on('error', () => socket.destroy());
     const requestId = this.#deps.ids.next();
-    this.#handshake(request, requestId)
+    checkHandshake(request, requestId, this.#deps)
       .then((handshake) => {
         // Checked last, since the server may have begun to stop during the handshake.
         if (this.#closing) throw new DomainError('unavailable', 'The server is stopping.');
@@ -175,41 +151,6 @@ export class SocketServer {
     clearInterval(this.#heartbeat);
     clearInterval(this.#checks);
     for (const peer of this.#peers.all()) peer.close(CLOSE.resume, 'the server is restarting');
-  }
-
-  async #handshake(request: IncomingMessage, requestId: string): Promise<Handshake> {
-    checkHost(request);
-    const target = request.url ?? '';
-    const url = URL.parse(target, 'http://localhost');
-    // One spelling, as for every route: the URL parser would also accept `//x/api/v1/ws` and `/y/%2e%2e/api/v1/ws`.
-    const path = target.startsWith('/') ? target.split('?', 1)[0] : url?.pathname;
-    if (url === null || path !== SOCKET_PATH) throw new DomainError('not_found', 'No such resource.');
-    const token = tokenOf(request, url);
-    const { authentication, events, catchUp } = this.#deps;
-    await catchUp?.();
-    const principal = await authentication.authenticate(token, 'tenant');
-    if (principal.kind !== 'user' || token === undefined) {
-      throw new DomainError('invalid_credential', 'The credential is not valid.');
-    }
-    const impersonationLog = impersonationLogOf(
-      request,
-      requestId,
-      ROUTE,
-      principal,
-      () => undefined,
-      this.#deps.appendLine,
-    );
-    return logged(impersonationLog, 101, () => {
-      countRequest(this.#deps.limits, principal);
-      checkOrigin(request, this.#deps.origins ?? []);
-      checkQueryNames(Object.fromEntries(url.searchParams), ['token', 'after']);
-      const [given, ...more] = url.searchParams.getAll('after');
-      const after = given === undefined ? undefined : events.parsePosition(given);
-      if (more.length > 0 || (given !== undefined && after === undefined)) {
-        throw invalid([{ path: 'after', code: 'invalid_format', message: 'after is not one position.' }]);
-      }
-      return { token, principal, after, expiresAt: authentication.expiryOf(token) };
-    });
   }
 
   #connected(socket: WebSocket, connection: Duplex, handshake: Handshake): void {
