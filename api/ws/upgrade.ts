@@ -5,11 +5,12 @@ import type { Authentication } from '../../application/identity/authentication.t
 import type { EventStore, Position } from '../../application/ports/event-store.ts';
 import { DomainError, invalid } from '../../domain/core/errors.ts';
 import { bearerToken } from '../http/authorization.ts';
+import { checkNamed } from '../http/checks.ts';
 import { checkOrigin } from '../http/cors.ts';
 import { type ErrorAnswer, errorText } from '../http/errors.ts';
 import { type AppendLine, impersonationLogOf, logged } from '../http/impersonation-log.ts';
 import { lastAnswer } from '../http/last-answer.ts';
-import { checkQueryNames } from '../http/query.ts';
+import { checkQueryNames, queryOf } from '../http/query.ts';
 import { countRequest, type RateLimits } from '../http/rate-limits.ts';
 import { checkHost } from '../http/server.ts';
 import { SOCKET_PATH } from '../http/socket-path.ts';
@@ -78,7 +79,9 @@ export const checkHandshake = async (
   return logged(log, 101, () => {
     countRequest(limits, principal);
     checkOrigin(request, origins);
-    checkQueryNames(Object.fromEntries(url.searchParams), ['token', 'after']);
+    const query = queryOf(url.search.slice(1));
+    checkNamed(principal, query);
+    checkQueryNames(query, ['token', 'after']);
     const [given, ...more] = url.searchParams.getAll('after');
     const after = given === undefined ? undefined : events.parsePosition(given);
     if (more.length > 0 || (given !== undefined && after === undefined)) {

@@ -3,7 +3,7 @@ import type { SocketServerDeps } from '../../../api/ws/socket-server.ts';
 import { systemClock } from '../../../infrastructure/identity/ids.ts';
 import { gate } from '../../support/eventually.ts';
 import { memoryStores } from '../../support/node.ts';
-import { refusal } from '../../support/socket.ts';
+import { listen, refusal } from '../../support/socket.ts';
 import { principalOf, startSocketNode } from '../../support/socket-node.ts';
 
 describe('A handshake', () => {
@@ -42,5 +42,14 @@ describe('A handshake', () => {
     });
     expect(await refusal(here.server, token)).to.include({ status: 500, error: 'internal_error' });
     expect(here.node.logger.lines.map(({ level }) => level)).to.deep.equal(['error']);
+  });
+
+  it('may name the tenant of its credential in the query, and no other', async () => {
+    const { here, token } = await begin();
+    for (const tenant_id of ['other', ['acme', 'other']]) {
+      const refused = await refusal(here.server, token, { query: { tenant_id } });
+      expect(refused).to.include({ status: 403, error: 'tenant_mismatch' });
+    }
+    (await listen(here.server, token, { query: { tenant_id: 'acme' } })).close();
   });
 });
