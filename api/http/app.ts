@@ -20,6 +20,7 @@ import { Idempotency } from './idempotency.ts';
 import type { HttpMetrics } from './metrics.ts';
 import { PendingAnswers } from './pending-answers.ts';
 import { Pipelined } from './pipelined.ts';
+import { requestIdOf } from './request-id.ts';
 import { operatorRoute, type Route, route } from './route.ts';
 import { Router, type Segments } from './router.ts';
 import { checkHost } from './server.ts';
@@ -34,8 +35,6 @@ const REDIRECTS: ReadonlyMap<string, string> = new Map([
 
 /** Paths of probes and metrics, which are not traced. */
 const UNTRACED = /^\/(?:health\/|metrics$)/;
-
-const REQUEST_ID = /^[A-Za-z0-9._-]{1,128}$/;
 
 const metricsRoute = (metrics: HttpMetrics): Route =>
   route({
@@ -187,8 +186,7 @@ export const createHttpApp = (deps: HttpDeps): Express => {
   app.use((request, response, next) => pipelined.serve(request, response, next));
   if (deps.corsOrigins?.length) app.use(crossOrigin(deps.corsOrigins));
   app.use((request: Request, response: Response): Promise<void> => {
-    const given = request.headers['x-request-id'];
-    const requestId = typeof given === 'string' && REQUEST_ID.test(given) ? given : ids.next();
+    const requestId = requestIdOf(request, ids);
     const { path, search } = locate(request.url);
     const parent = request.headers.traceparent;
     const span = UNTRACED.test(path)

@@ -21,6 +21,7 @@ import { DomainError, invalid } from '../../domain/core/errors.ts';
 import { TenantStatusChanged } from '../../domain/tenancy/tenant.ts';
 import { errorAnswer } from '../http/errors.ts';
 import type { HttpMetrics } from '../http/metrics.ts';
+import { requestIdOf } from '../http/request-id.ts';
 import { textFrame } from './frame.ts';
 import { LiveQueues } from './live-queues.ts';
 import { CLOSE, Peer } from './peer.ts';
@@ -124,7 +125,7 @@ export class SocketServer {
   /** Listener for the HTTP server's `upgrade` event. */
   readonly upgrade = (request: IncomingMessage, socket: Duplex, head: Buffer): void => {
     socket.on('error', () => socket.destroy());
-    const requestId = this.#deps.ids.next();
+    const requestId = requestIdOf(request, this.#deps.ids);
     checkHandshake(request, requestId, this.#deps)
       .then((handshake) => {
         // Checked last, since the server may have begun to stop during the handshake.

@@ -1,9 +1,11 @@
+import { once } from 'node:events';
+import type { IncomingMessage } from 'node:http';
 import { expect } from 'chai';
 import type { SocketServerDeps } from '../../../api/ws/socket-server.ts';
 import { systemClock } from '../../../infrastructure/identity/ids.ts';
 import { gate } from '../../support/eventually.ts';
 import { memoryStores } from '../../support/node.ts';
-import { listen, refusal } from '../../support/socket.ts';
+import { listen, open, refusal } from '../../support/socket.ts';
 import { principalOf, startSocketNode } from '../../support/socket-node.ts';
 
 describe('A handshake', () => {
@@ -51,5 +53,20 @@ describe('A handshake', () => {
       expect(refused).to.include({ status: 403, error: 'tenant_mismatch' });
     }
     (await listen(here.server, token, { query: { tenant_id: 'acme' } })).close();
+  });
+
+  it('is refused with its own X-Request-Id', async () => {
+    const { here, token } = await begin();
+    for (const [given, answered] of [
+      ['mine.1', /^mine\.1$/],
+      ['not valid', /^[0-9a-f-]{36}$/],
+    ] as const) {
+      const raw = open(here.server, token, { after: 'x', headers: { 'x-request-id': given } });
+      raw.on('error', () => undefined);
+      const [, response]: [unknown, IncomingMessage] = (await once(raw, 'unexpected-response')) as never;
+      expect(response.statusCode).to.equal(400);
+      expect(response.headers['x-request-id']).to.match(answered);
+      response.resume();
+    }
   });
 });
