@@ -38,7 +38,7 @@ export interface SocketServerDeps extends HandshakeDeps {
   readonly clock: Clock;
   readonly ids: Ids;
   readonly socketLimits?: SocketLimits;
-  /** Called with the position of each envelope and resync sent, so that the peers' next REST reads include it. */
+  /** Called with the position of what a peer got or will not get, so that its next REST reads include it. */
   readonly onPosition: (tenantId: string, position: Position) => void;
   readonly metrics: Pick<Metrics, 'socketsOpen' | 'socketClosed' | 'envelopesSent'> &
     Pick<HttpMetrics, 'refused'>;
@@ -70,6 +70,8 @@ export class SocketServer {
   readonly #replays: Replays;
   readonly #heartbeat: Timer;
   readonly #checks: Timer;
+  /** By tenant: the position of the last event with an envelope. */
+  readonly #lastOf = new Map<string, Position>();
   #closing = false;
 
   constructor(deps: SocketServerDeps) {
@@ -178,6 +180,9 @@ export class SocketServer {
       if (!this.#peers.hasTenant(tenantId)) this.#queues.end(tenantId);
       metrics.socketsOpen(this.#peers.count);
     });
+    const last = this.#lastOf.get(tenantId);
+    // A client that does not resume reads its data over REST now, and gets no envelope up to `start`.
+    if (after === undefined && last !== undefined) this.#deps.onPosition(tenantId, last);
     peer.send(JSON.stringify({ kind: 'system', event: 'ready', position: after ?? start ?? '' }));
     void this.#replays.run(peer);
   }
@@ -202,10 +207,12 @@ export class SocketServer {
   #onEvent(event: LoggedEvent): void {
     const tenant = dataOf(TenantStatusChanged, event);
     if (tenant?.status === 'suspended') forbid(this.#peers.ofTenant(tenant.tenant_id));
+    const hasEnvelope = ENVELOPE_TYPES.includes(event.type);
+    if (hasEnvelope) this.#lastOf.set(event.tenantId, event.position);
     if (!this.#peers.hasTenant(event.tenantId)) return;
     const userId = withdrawnFrom(event);
     if (userId !== undefined) forbid(this.#peers.ofUser(event.tenantId, userId));
-    if (ENVELOPE_TYPES.includes(event.type)) this.#queues.add(event);
+    if (hasEnvelope) this.#queues.add(event);
   }
 
   #send(event: LoggedEvent, envelope: Envelope): void {

@@ -194,4 +194,14 @@ describe('A replay', () => {
     expect((await socket.messages(1))[0]?.message.id).to.equal(fence.id);
     expect(socket.seen).to.have.length(2);
   });
+
+  it('without a position lets reads over REST include what came before ready', async () => {
+    const { here, writer } = await begin();
+    const before = await writer.send('before');
+    await untilPasses(() => expect(here.feed.position).to.equal(before.position));
+    await here.connect('other', 'bob');
+    expect(here.positions, 'of another tenant').to.deep.equal([]);
+    await here.connect('acme', 'bob');
+    expect(here.positions).to.deep.equal([before.position]);
+  });
 });
