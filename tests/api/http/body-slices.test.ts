@@ -58,6 +58,46 @@ describe('Large bodies', () => {
     socket.destroy();
   });
 
+  it('wait for the next slice after 1024 chunks, however small they are', async () => {
+    const waiting = slice();
+    let waits = 0;
+    waiting.next = () => {
+      waits += 1;
+      return new Promise(() => undefined);
+    };
+    let chunks = 0;
+    respond = (request) =>
+      readInSlices(request, waiting, () => {
+        chunks += 1;
+      });
+    const socket = connect((server.address() as AddressInfo).port, '127.0.0.1');
+    socket.on('error', () => undefined).resume();
+    socket.write('POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n');
+    socket.write('8\r\n12345678\r\n'.repeat(5000));
+    await untilPasses(() => expect(waits).to.equal(1));
+    await severalTicks();
+    expect([chunks, waits]).to.deep.equal([1024, 1]);
+    socket.destroy();
+  });
+
+  it('close the connection when their chunks have fewer than 8 bytes on average', async () => {
+    for (const read of [readInSlices, (request: IncomingMessage) => dropRest(request, slice)]) {
+      let chunks = 0;
+      respond = (request) => {
+        read(request, slice(), () => undefined);
+        request.on('data', () => {
+          chunks += 1;
+        });
+      };
+      const socket = connect((server.address() as AddressInfo).port, '127.0.0.1');
+      socket.on('error', () => undefined).resume();
+      socket.write('POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n');
+      socket.write('7\r\n1234567\r\n'.repeat(6000));
+      await new Promise((resolve) => socket.once('close', resolve));
+      expect(chunks).to.be.within(4095, 4096);
+    }
+  });
+
   it('of refused requests are read to their end, after which the connection is used again', async () => {
     let ended = 0;
     respond = (request) => {

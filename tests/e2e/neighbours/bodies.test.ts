@@ -1,3 +1,4 @@
+import { connect } from 'node:net';
 import { expect } from 'chai';
 import { endWorld, sharedWorld, type TestTenant, type World } from '../../support/world.ts';
 import { BULK } from '../bulk/support.ts';
@@ -36,4 +37,43 @@ describe('A request body with millions of elements', () => {
       expect(grownMiB).to.be.below(200);
     });
   }
+});
+
+describe('A request body in small chunks', () => {
+  let world: World;
+  before(async () => {
+    world = await sharedWorld();
+  });
+  after(endWorld);
+
+  const login = (chunk: string) =>
+    meanwhile(world.server, async () => {
+      const socket = connect(world.server.port, '127.0.0.1');
+      socket.on('error', () => undefined);
+      let answer = '';
+      socket.setEncoding('utf8').on('data', (text: string) => {
+        answer += text;
+      });
+      socket.write('POST /auth/login HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n');
+      socket.write('Connection: close\r\nTransfer-Encoding: chunked\r\n\r\n');
+      const framed = `${chunk.length.toString(16)}\r\n${chunk}\r\n`;
+      socket.write(framed.repeat(Math.trunc(1_000_000 / chunk.length)));
+      socket.write('2\r\n{}\r\n0\r\n\r\n');
+      await new Promise((resolve) => socket.once('close', resolve));
+      return answer;
+    });
+
+  it('takes little memory, and holds no tick for long', async () => {
+    const { result, blockedBy, grownMiB } = await login(' '.repeat(16));
+    expect(result).to.match(/^HTTP\/1\.1 400 .*"validation_failed"/s);
+    expect(blockedBy).to.deep.equal([]);
+    expect(grownMiB).to.be.below(100);
+  });
+
+  it('of one byte closes the connection', async () => {
+    const { result, blockedBy, grownMiB } = await login(' ');
+    expect(result).to.equal('');
+    expect(blockedBy).to.deep.equal([]);
+    expect(grownMiB).to.be.below(100);
+  });
 });
