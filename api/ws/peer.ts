@@ -1,6 +1,7 @@
 import { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { WebSocket } from 'ws';
+import { type Slice, timeSlices } from '../../application/core/concurrency/time-slices.ts';
 import { randomBytes } from '../../application/core/runtime/random.ts';
 import { setImmediate, setTimeout } from '../../application/core/runtime/timers.ts';
 import { latest, type Position } from '../../application/ports/event-store.ts';
@@ -19,6 +20,8 @@ const MAX_UNREAD_BYTES = 1024 * 1024;
 /** Time (ms) to answer a close frame; then the peer is terminated, because `close()` alone leaves it in CLOSING. */
 const CLOSE_TIMEOUT_MS = 1000;
 const MAX_MISSED_PINGS = 2;
+/** Bytes of a client's frames read per slice: they have no meaning, but parsing thousands of small ones takes long. */
+const READ_BYTES = 16 * 1024;
 /** Maximum time (ms) for which a reader may take none of the bytes that wait for it. */
 export const UNREAD_MS = 8000;
 
@@ -61,6 +64,7 @@ export class Peer {
       if (this.#pings.includes(payload.toString('latin1'))) this.#pings = [];
     });
     socket.on('close', () => this.#gone.abort());
+    readInSlices(socket, connection, timeSlices.of(user.tenantId, 'readSocket'));
   }
 
   /** Aborted when the connection has ended. */
@@ -162,6 +166,18 @@ export class Peer {
     setTimeout(() => this.#socket.terminate(), CLOSE_TIMEOUT_MS).unref();
   }
 }
+
+/** Pauses the socket, not its connection: `ws` itself resumes the connection. */
+const readInSlices = (socket: WebSocket, connection: Duplex, slice: Slice): void => {
+  let read = 0;
+  connection.on('data', (chunk: Buffer) => {
+    read += chunk.length;
+    if (read < READ_BYTES || socket.readyState !== socket.OPEN) return;
+    read = 0;
+    socket.pause();
+    void slice.next().then(() => socket.resume());
+  });
+};
 
 /** Bytes that a connection has passed to the operating system. */
 const takenBy = (connection: Duplex): number =>
