@@ -119,6 +119,7 @@ export const startProjections = (
   let growths: LogGrowth[] = [];
   let pending: NodeJS.Timeout | undefined;
   let ended: Promise<void> = Promise.resolve();
+  let restart: NodeJS.Timeout | undefined;
   const reads = new Map<number, PromiseWithResolvers<LogPage>>();
   let lastRead = 0;
 
@@ -164,7 +165,7 @@ export const startProjections = (
         for (const { reject } of reads.values()) reject(new StoreUnavailable(THREAD_AWAY));
         reads.clear();
         resolve();
-        if (!stopping) setTimeout(start, RESTART_MS);
+        if (!stopping) restart = setTimeout(start, RESTART_MS);
       });
     });
     for (const projection of seen.values()) projection.started();
@@ -188,6 +189,7 @@ export const startProjections = (
     stop: async () => {
       stopping = true;
       clearTimeout(pending);
+      clearTimeout(restart);
       post({ kind: 'stop' });
       await ended;
     },

@@ -1,4 +1,5 @@
 import { EventEmitter } from 'node:events';
+import { mock } from 'node:test';
 import { expect } from 'chai';
 import { startProjections, type ToProjections } from '../../../api/threads/projections.ts';
 import { readConfig } from '../../../infrastructure/config.ts';
@@ -16,7 +17,7 @@ class FakeWorker extends EventEmitter {
 }
 
 describe('The thread of the projections', () => {
-  it('is told of the waiting readers when it is started again', async () => {
+  const begin = () => {
     const workers: FakeWorker[] = [];
     const thread = startProjections(
       { config: readConfig({}), lease: { owner: 'test', ttlMs: 1000, lingerMs: 1 } },
@@ -31,6 +32,11 @@ describe('The thread of the projections', () => {
         },
       },
     );
+    return { thread, workers };
+  };
+
+  it('is told of the waiting readers when it is started again', async () => {
+    const { thread, workers } = begin();
     const readers = () => workers.map(({ received }) => received.filter(({ kind }) => kind === 'reader'));
     const reader = thread.folding.find(({ name }) => name === 'users');
     const waits = reader?.nextProgress(60_000);
@@ -44,5 +50,18 @@ describe('The thread of the projections', () => {
     await waits;
     expect(readers()[1]).to.deep.equal([begins, { ...begins, isWaiting: false }]);
     await thread.stop();
+  });
+
+  it('that has ended is not started again after a stop', async () => {
+    mock.timers.enable({ apis: ['setTimeout'] });
+    try {
+      const { thread, workers } = begin();
+      workers[0]?.emit('exit', 1);
+      await thread.stop();
+      mock.timers.tick(60_000);
+      expect(workers).to.have.length(1);
+    } finally {
+      mock.timers.reset();
+    }
   });
 });
