@@ -2,12 +2,6 @@ import type { ServerResponse } from 'node:http';
 import { pipeline, Readable } from 'node:stream';
 
 /**
- * Time (ms) without traffic after which a connection is closed if bytes wait for its reader. A slow reader holds the
- * source open.
- */
-const STALLED_MS = 60_000;
-
-/**
  * A body produced in chunks. A chunk is requested once the socket has taken the chunk before, so that buffers can be
  * reused.
  */
@@ -36,12 +30,11 @@ export const endSource = (body: Streamed): void => {
 
 /**
  * Streams a body at the reader's speed. A source that fails midway closes the connection, so that the reader notices
- * the truncation; a reader that disconnects or stalls ends the source.
+ * the truncation; a closed connection ends the source. `PendingAnswers` closes that of a stalled reader.
  */
-export const sendStream = (response: ServerResponse, body: Streamed, stalledMs = STALLED_MS): void => {
-  const connection = response.req.socket;
+export const sendStream = (response: ServerResponse, body: Streamed): void => {
   // After a disconnection no later event would end the source.
-  if (response.destroyed || connection.destroyed) {
+  if (response.destroyed || response.req.socket.destroyed) {
     endSource(body);
     return;
   }
@@ -50,10 +43,6 @@ export const sendStream = (response: ServerResponse, body: Streamed, stalledMs =
     response.destroy();
     return;
   }
-  response.setTimeout(stalledMs, () => {
-    // When no bytes wait, the answer waits for its source, not for its reader.
-    if (connection.writableLength > 0) response.destroy();
-  });
   if (body instanceof Readable) pipeline(body, response, () => undefined);
   else void sendChunks(response, body);
 };
