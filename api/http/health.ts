@@ -65,7 +65,7 @@ export const healthRoutes = (readiness: Readiness): readonly Route[] => [
     operationId: 'healthReady',
     openQuery: true,
     summary: 'Readiness: whether the stores are reachable and the read models have caught up',
-    description: 'For a load balancer. `checks` names each check that failed.',
+    description: 'For a load balancer. `checks` has the state of each check.',
     isPrompt: true,
     responses: { 200: ready.meta({ id: 'Ready' }), 503: notReady },
     handle: async ({ requestId }) => {

@@ -2868,7 +2868,7 @@ export interface paths {
         };
         /**
          * Readiness: whether the stores are reachable and the read models have caught up
-         * @description For a load balancer. `checks` names each check that failed.
+         * @description For a load balancer. `checks` has the state of each check.
          *
          *     Needs no credential.
          */
