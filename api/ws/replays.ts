@@ -80,7 +80,8 @@ export class Replays extends WithDeps<ReplaysDeps> {
     const replay: Replay = { peer, retries, waits: undefined, failure: undefined };
     this.#running.add(replay);
     try {
-      if (!(await this.#sendOwed(replay))) this.#resync(peer);
+      if (await this.#sendOwed(replay)) return;
+      this.#resync(peer);
       peer.goLive();
     } catch (error) {
       if (error instanceof Interrupted) return;
@@ -113,7 +114,7 @@ export class Replays extends WithDeps<ReplaysDeps> {
     }
   }
 
-  /** @returns false when only a resync is possible */
+  /** Sends the missed envelopes and makes the peer live. @returns false when only a resync is possible */
   async #sendOwed(replay: Replay): Promise<boolean> {
     const { peer } = replay;
     if (!(await this.#isReached(replay))) return false;
@@ -125,6 +126,8 @@ export class Replays extends WithDeps<ReplaysDeps> {
       for (const event of missed) await this.#send(replay, event);
       peer.replayed(until);
     }
+    // In the tick of the last check: a live envelope that came in between would be owed, and never sent.
+    peer.goLive();
     return true;
   }
 

@@ -1,4 +1,7 @@
 import { expect } from 'chai';
+import { textFrame } from '../../../api/ws/frame.ts';
+import { Peer } from '../../../api/ws/peer.ts';
+import { formatPosition } from '../../../infrastructure/event-store/positions.ts';
 import { untilPasses } from '../../support/eventually.ts';
 import { memoryStores, startNode } from '../../support/node.ts';
 import type { Listening } from '../../support/socket.ts';
@@ -135,6 +138,25 @@ describe('A replay', () => {
     const fence = await writer.send('fence');
     await untilPasses(() => expect(socket.seen.at(-1)).to.include({ position: fence.position }));
   }).timeout(60_000);
+
+  it('is followed by an envelope that arrives in the tick of its end', async () => {
+    const { here, writer } = await begin();
+    await writer.send('missed');
+    const position = formatPosition(1000);
+    const resync = { kind: 'system', event: 'resync', position };
+    const { replayed } = Peer.prototype;
+    Peer.prototype.replayed = function (through): void {
+      replayed.call(this, through);
+      queueMicrotask(() => this.deliver(position, textFrame(JSON.stringify(resync))));
+    };
+    try {
+      const socket = await here.connect('acme', 'bob', START);
+      await untilPasses(() => expect(socket.seen.at(-1)).to.deep.equal(resync));
+      expect(bodies(socket)).to.deep.equal(['missed']);
+    } finally {
+      Peer.prototype.replayed = replayed;
+    }
+  });
 
   it('waits while a store is unavailable, and continues afterwards', async () => {
     const { here, writer } = await begin();
