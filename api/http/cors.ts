@@ -12,10 +12,12 @@ export const READ_HEADERS: readonly string[] = [
   'Content-Type',
   'Idempotency-Key',
   'If-Match',
+  'If-None-Match',
   'If-Range',
   'Range',
   'X-Min-Position',
   'X-Request-Id',
+  'traceparent',
 ];
 /** Answer headers that a page may read, in addition to those that CORS always lets a page read. */
 export const EXPOSED_HEADERS: readonly string[] = [
