@@ -61,13 +61,14 @@ export const createHttpServer = (app: RequestListener, ids: Ids): Server => {
     shouldUpgradeCallback: (request: IncomingMessage): boolean =>
       request.headers.upgrade?.toLowerCase() === 'websocket' && server.listenerCount('upgrade') > 0,
   };
-  const server = createServer(options, (request, response) => {
+  const serve: RequestListener = (request, response) => {
     // Express would answer an invalid target without JSON; `/-` has no route, so the answer is a 404 in JSON.
     if (request.url?.startsWith('/') !== true && URL.parse(request.url ?? '') === null) request.url = '/-';
     app(request, response);
-  });
+  };
+  const server = createServer(options, serve);
   server.on('clientError', (error, socket) => refuseRaw(error, socket, ids.next()));
   // Ignores an unknown expectation, as RFC 9110 allows; Node would answer 417 without a body.
-  server.on('checkExpectation', app);
+  server.on('checkExpectation', serve);
   return server;
 };

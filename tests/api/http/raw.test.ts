@@ -78,6 +78,12 @@ const cases: readonly Case[] = [
   { name: 'a whole URL', bytes: `GET http://x/health/live?a=1 HTTP/1.1\r\nHost: x\r\n${end}`, status: 200 },
   { name: 'a star', bytes: `GET * HTTP/1.1\r\nHost: x\r\n${end}`, status: 404, error: 'not_found' },
   {
+    name: 'an invalid URL with an unknown expectation',
+    bytes: `GET http://[ HTTP/1.1\r\nHost: x\r\nExpect: tea\r\n${end}`,
+    status: 404,
+    error: 'not_found',
+  },
+  {
     name: 'two slashes',
     bytes: `GET //health/live HTTP/1.1\r\nHost: x\r\n${end}`,
     status: 404,
