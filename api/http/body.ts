@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { Slice } from '../../application/core/concurrency/time-slices.ts';
 import { DomainError, invalid } from '../../domain/core/errors.ts';
-import { readInSlices } from './body-slices.ts';
+import { chunkCheck, readInSlices } from './body-slices.ts';
 import { inexact, mayRound, requireExactNumbers } from './exact-numbers.ts';
 import { parseForm } from './form-body.ts';
 import { LongLists } from './long-lists.ts';
@@ -170,13 +170,20 @@ const collect = (request: IncomingMessage, limit: number, slice: Slice): Promise
     const joined: Buffer[] = [];
     let chunks: Buffer[] = [];
     let size = 0;
+    let isRefused = false;
+    const isTooFine = chunkCheck();
+    const refuse = (error: DomainError): void => {
+      isRefused = true;
+      joined.length = 0;
+      chunks = [];
+      reject(error);
+    };
     readInSlices(request, slice, (chunk) => {
+      if (isRefused) return;
       size += chunk.length;
-      if (size > limit) {
-        joined.length = 0;
-        chunks = [];
-        reject(tooLarge(limit));
-      } else if (chunks.push(chunk) === JOINED) {
+      if (size > limit) refuse(tooLarge(limit));
+      else if (isTooFine(chunk)) refuse(malformed('The body has too many small chunks.'));
+      else if (chunks.push(chunk) === JOINED) {
         joined.push(Buffer.concat(chunks));
         chunks = [];
       }

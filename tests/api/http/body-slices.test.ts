@@ -80,22 +80,20 @@ describe('Large bodies', () => {
     socket.destroy();
   });
 
-  it('close the connection when their chunks have fewer than 8 bytes on average', async () => {
-    for (const read of [readInSlices, (request: IncomingMessage) => dropRest(request, slice)]) {
-      let chunks = 0;
-      respond = (request) => {
-        read(request, slice(), () => undefined);
-        request.on('data', () => {
-          chunks += 1;
-        });
-      };
-      const socket = connect((server.address() as AddressInfo).port, '127.0.0.1');
-      socket.on('error', () => undefined).resume();
-      socket.write('POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n');
-      socket.write('7\r\n1234567\r\n'.repeat(6000));
-      await new Promise((resolve) => socket.once('close', resolve));
-      expect(chunks).to.be.within(4095, 4096);
-    }
+  it('of refused requests close the connection when their chunks have fewer than 8 bytes on average', async () => {
+    let chunks = 0;
+    respond = (request) => {
+      dropRest(request, slice);
+      request.on('data', () => {
+        chunks += 1;
+      });
+    };
+    const socket = connect((server.address() as AddressInfo).port, '127.0.0.1');
+    socket.on('error', () => undefined).resume();
+    socket.write('POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n');
+    socket.write('7\r\n1234567\r\n'.repeat(6000));
+    await new Promise((resolve) => socket.once('close', resolve));
+    expect(chunks).to.be.within(4095, 4096);
   });
 
   it('of refused requests are read to their end, after which the connection is used again', async () => {
