@@ -71,7 +71,7 @@ const runBatch = async (files: readonly string[]): Promise<void> => {
 };
 
 /** The longest batches first, so that no core is idle at the end. Those with MongoDB wait until its server is built. */
-const FIRST = [SIMULATION, E2E, MONGODB, 'tests/property', 'tests/contract'];
+const FIRST = [SIMULATION, E2E, MONGODB, 'tests/client', 'tests/property', 'tests/contract'];
 
 const rank = ({ files, needsMongo }: Batch): number => {
   const folder = needsMongo ? MONGODB : (files[0] ?? '');
