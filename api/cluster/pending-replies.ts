@@ -1,4 +1,4 @@
-/** Replies that this process waits for from other processes, by the id of the question. */
+/** Replies that this process expects from other processes, by the id of the question. */
 export class PendingReplies<Reply> {
   readonly #open = new Map<number, (reply: Reply | undefined) => void>();
   #lastId = 0;

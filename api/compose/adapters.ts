@@ -12,7 +12,7 @@ import { openStores } from '../../infrastructure/stores.ts';
 import { watchEventLoop } from '../event-loop.ts';
 import { threadedSearch } from '../threads/retrieval.ts';
 
-/** Adapters that the simulation replaces: stores, networks, threads and the event loop (decision 58). */
+/** Adapters that the simulation replaces (decision 58). */
 export interface Adapters {
   readonly openStores: typeof openStores;
   readonly guardedHttp: typeof guardedHttp;

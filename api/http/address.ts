@@ -7,8 +7,8 @@ import { invalid } from '../../domain/core/errors.ts';
 const WITH_PORT = /^(?:\[([^\]]*)\](?::\d+)?|([\d.]+):\d+)$/;
 
 /**
- * The network of an address, for limits per network. An IPv4-mapped IPv6 address counts as IPv4, a port is ignored;
- * a text that is no address is returned unchanged.
+ * The network of an address, for limits per network. An IPv4-mapped IPv6 address counts as IPv4; a port and an IPv6
+ * zone are ignored; a text that is no address is returned unchanged.
  * @param bits network length by kind of address
  */
 export const networkOf = (
@@ -24,7 +24,7 @@ export const networkOf = (
     : ipaddr.IPv6.networkAddressFromCIDR(network).toString();
 };
 
-/** The client's address: from `X-Forwarded-For` if `TRUST_PROXY` is set, otherwise the socket's. */
+/** The client's address: from `X-Forwarded-For` if `TRUST_PROXY` trusts the socket's peer, otherwise the peer's. */
 export const clientAddress = (
   request: Request,
   trustProxy: boolean | number | string | undefined,

@@ -137,7 +137,7 @@ export class RuleRunner extends WithDeps<{
     await posting.postOnce(tenantId, { ...entry, content: given }, context, slot);
   }
 
-  /** Whether the rule's entry is in the store; in mode `post` a draft does not count. */
+  /** Whether the rule's entry exists; in mode `post` only a posted one counts. Completes a running posting first. */
   async #isRecorded({ rule, event, source: { tenantId } }: RuleApplication): Promise<boolean> {
     const id = entryIdOf({ rule, event });
     await this.deps.posting.completeAttempt(tenantId, id);

@@ -97,7 +97,7 @@ export class Tenancy extends WithDeps<{
   }
 
   /**
-   * Merges entitlements, replaces `sso`, then appoints `admin`.
+   * Changes the given settings (merges entitlements, replaces `sso`), then appoints `admin`.
    * @throws `not_found`, `constraint_violated` for an unknown partner, `validation_failed` for `sso` without a secret,
    * and the errors of {@link AdminAppointments.appoint}
    */

@@ -179,7 +179,7 @@ async function freePort(): Promise<number> {
 export interface TestDatabase {
   readonly url: string;
   readonly dbName: string;
-  /** A connection string with the database's name, as a server's `MONGODB_URL`. */
+  /** The connection string with the database's name, for `MONGODB_URL` of a tested server. */
   readonly databaseUrl: string;
   dispose(): Promise<void>;
   readonly kind: MongoServer['kind'];

@@ -7,7 +7,7 @@ export const Copy = ({ text, label }: { text: string; label: string }) => {
   const [isDone, setDone] = useState(false);
   const copy = async (): Promise<void> => {
     try {
-      // Throws without https, too, where there is no clipboard.
+      // Without https there is no `navigator.clipboard`, and this throws too.
       await navigator.clipboard.writeText(text);
       setDone(true);
     } catch {

@@ -1,6 +1,6 @@
 import type { ReactNode } from 'react';
 
-/** Placeholder of an empty list: describes its entries and how to create the first one. */
+/** Placeholder of an empty list or a missing page: says what is missing, and in `children` what to do. */
 export const Empty = ({ title, children }: { title: string; children?: ReactNode }) => (
   <div className="empty">
     <strong>{title}</strong>

@@ -13,7 +13,7 @@ import { memoryKeyStore } from '../../support/fakes.ts';
 
 const HASH = /"hash":"[0-9a-f]{64}",/;
 
-/** The event with a matching hash, as someone with access to the log could make it. */
+/** The line with its hash computed again, as someone who can write the log could do. */
 const rehashed = (line: string): string => {
   const event = eventOf(line);
   if (event === undefined) return line;
@@ -41,7 +41,7 @@ describe('A line read as bytes', function () {
     await rm(folder, { recursive: true });
   });
 
-  /** A line valid as bytes is also valid as JSON, with the same meaning. */
+  /** Whether the byte reader accepts the line. Fails if it accepts a line that has another meaning as JSON. */
   const agrees = (line: string): boolean => {
     const good = goodEventOf(Buffer.from(line, 'utf8'));
     if (good === undefined) return false;
@@ -57,7 +57,7 @@ describe('A line read as bytes', function () {
     return true;
   };
 
-  it('is accepted unchanged, for more than nine in ten lines that the server writes', () => {
+  it('is accepted for more than nine in ten lines of an export', () => {
     expect(lines.filter(agrees).length).to.be.greaterThan(lines.length * 0.9);
   });
 
@@ -96,7 +96,7 @@ describe('A line read as bytes', function () {
     expect(good).to.be.greaterThan(100);
   });
 
-  it('is refused when an unsealed or nested text has the form of a sealed one', () => {
+  it('is refused when the view differs from the data in more than opened texts of the top level', () => {
     const line = lines.find((one) => one.includes('MessageSent')) ?? '';
     const event = JSON.parse(line);
     const stored: Record<string, unknown> = JSON.parse(event.sealed.data);

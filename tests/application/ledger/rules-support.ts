@@ -32,11 +32,11 @@ export const startRules = (shared: Partial<SharedStores> = {}, wrap?: (events: E
       const stored = await events.readAll({ limit: 100_000, filter: { types: poster.types } });
       return stored.map((each) => codec.decode(each));
     },
-    /** Events of failures and their retries. */
+    /** Events of failures, failed retries and resolutions. */
     failures: async () =>
       (await node.readAll())
         .filter(({ type }) => FAILURES.includes(type))
-        // The catalogue gives each of these types its shape.
+        // The codec checks the data of these types against their schemas.
         .map((event) => event as RecordedEvent<PostingFailureEvent>),
   };
 };

@@ -113,7 +113,7 @@ describe('Tenants', () => {
     }
   });
 
-  it('are created once', async () => {
+  it('are created once by concurrent requests with the same id', async () => {
     const id = randomName('t');
     const answers = await Promise.all(Array.from({ length: 5 }, () => create({ id })));
     expect(answers.filter(({ status }) => status === 201)).to.have.length(1);

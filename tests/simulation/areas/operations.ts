@@ -24,7 +24,7 @@ const proof = z.looseObject({
 const hashed = z.looseObject({ hash: z.string() });
 type Proof = z.output<typeof proof>;
 
-/** Read models that are rebuilt, proofs of the log, and tenants that are suspended. */
+/** Rebuilds read models, requests proofs of the log, and suspends tenants. */
 export class Operations implements Area {
   readonly name = 'operations';
   readonly #context: Context;
@@ -85,7 +85,7 @@ export class Operations implements Area {
     });
   }
 
-  /** Each proof is signed, and covers the last hash of each stream at the proof's position. */
+  /** Each proof is signed and covers each stream's last hash at its position; the last proofs reach the log's end. */
   async check(log: readonly Fact[], report: Report): Promise<void> {
     this.#faults.forEach(report);
     for (const { admin } of this.#context.tenants) await this.#prove(admin);

@@ -43,7 +43,7 @@ describe('A bounded cache', () => {
     expect([cache.size, cache.get('big')?.length]).to.deep.equal([1, 1_000_000]);
   });
 
-  it('keeps an entry for one more scan each time it is read', () => {
+  it('keeps an entry that was read since its last check, and evicts it when it was not', () => {
     const cache = new BoundedCache<number>({ maxCount: 3, maxBytes: 1e9 });
     for (const key of ['kept', 'b', 'c']) cache.set(key, 1);
     for (let n = 0; n < 100; n += 1) {
@@ -137,7 +137,7 @@ describe('A bounded cache', () => {
     }
     for (let n = 4500; n < 5000; n += 1) cache.delete(`k${n}`);
     expect([cache.size, cache.bytes]).to.deep.equal([0, 0]);
-    // Targets of a WeakRef created in this tick live until its end.
+    // The target of a WeakRef stays alive until the end of the tick in which the WeakRef was created.
     await new Promise((resolve) => setImmediate(resolve));
     collectGarbage();
     expect(gone.filter((ref) => ref.deref() !== undefined).length).to.be.at.most(1);

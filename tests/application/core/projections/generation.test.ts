@@ -229,7 +229,7 @@ describe('a generation', () => {
       }
     });
 
-    it(`unparks a tenant completely when the retry crashes ${mode} any of its writes`, async () => {
+    it(`unparks a tenant completely at the second retry when the first crashes ${mode} any of its writes`, async () => {
       for (let at = 1; ; at += 1) {
         poison.active = true;
         const kit = await story();

@@ -101,7 +101,7 @@ describe('a lease holder', () => {
     expect(second.fences[0]).to.be.greaterThan(first.fences[0] ?? 0);
   });
 
-  it('releases the lease that its renewal took again after it was lost', async () => {
+  it('releases a lost lease that a renewal acquired again', async () => {
     const lease = await store.acquireLease('once', 'first', 90);
     if (lease === undefined) throw new Error('the lease is not free');
     const options = { store, logger: testLogger(), owner: 'first', ttlMs: 90 };
@@ -124,7 +124,7 @@ describe('a lease holder', () => {
     expect(logger.lines.filter((line) => line.level === 'warn')).to.have.length(3);
   });
 
-  it('yields between runs of work that ends at once', async () => {
+  it('pauses between runs of work that ends at once', async () => {
     let times = 0;
     holding('first', async () => {
       times += 1;
@@ -133,7 +133,7 @@ describe('a lease holder', () => {
     expect(times).to.be.lessThan(20);
   });
 
-  it('starts no work after a stop, and stops at once', async () => {
+  it('ends at once when stopped during work, and releases the lease', async () => {
     const work = busy();
     const { end } = holding('first', work.work, { ttlMs: 60_000 });
     await untilPasses(() => expect(work.now.running).to.equal(1));
@@ -145,7 +145,7 @@ describe('a lease holder', () => {
     );
   });
 
-  it('starts no work when stopped while the lease was taken, and releases it', async () => {
+  it('starts no work when stopped while it acquires the lease, and releases the lease', async () => {
     const asked = Promise.withResolvers<void>();
     const given = Promise.withResolvers<void>();
     const slow: ReadStore = {
@@ -166,7 +166,7 @@ describe('a lease holder', () => {
     expect(await store.acquireLease('work', 'somebody else', 1000)).not.to.equal(undefined);
   });
 
-  it('goes on after one renewal whose call was lost', async () => {
+  it('continues the work after one failed renewal', async () => {
     const shared = busy();
     let calls = 0;
     const lossy: ReadStore = {
