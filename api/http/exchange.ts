@@ -112,7 +112,7 @@ const endInParts = ({ response, principal }: Exchange, body: Uint8Array): void =
   more();
 };
 
-/** Headers that are stored for an idempotency key: the reply's own, its position, and the link to its next page. */
+/** A reply's own headers, its position, and the link to its next page, as sent and as stored for an idempotency key. */
 export const replyHeaders = (exchange: Exchange, reply: Reply): Record<string, string> => ({
   ...reply.headers,
   ...(reply.position === undefined ? {} : { 'X-Event-Position': reply.position }),

@@ -30,7 +30,7 @@ export const endSource = (body: Streamed): void => {
 
 /**
  * Streams a body at the reader's speed. A source that fails midway closes the connection, so that the reader notices
- * the truncation; a closed connection ends the source. `PendingAnswers` closes that of a stalled reader.
+ * the truncation; a closed connection ends the source. `PendingAnswers` closes the connection of a stalled reader.
  */
 export const sendStream = (response: ServerResponse, body: Streamed): void => {
   // After a disconnection no later event would end the source.

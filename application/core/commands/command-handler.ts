@@ -28,6 +28,7 @@ export class CommandHandler extends WithDeps<
 
   /**
    * @throws {DomainError} of the decision; `unavailable` after losing races for 5 s
+   * @throws {EventTooLarge} for an event, or events of one decision, larger than stores accept
    * @throws {StoreUnavailable} when the outcome is unknown
    */
   execute<S, E extends AnyEvent, Facts = undefined>(command: Command<S, E, Facts>): Promise<Outcome<S, E>> {

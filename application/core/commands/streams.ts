@@ -69,6 +69,7 @@ export class Stream<S, E extends StreamEvent> {
    * Decides on the current state and appends the events. Commands on one stream are queued and decided as one batch
    * (`CommandHandler`).
    * @throws {DomainError} of the decision; `unavailable` after losing races for 5 s
+   * @throws {EventTooLarge} for an event, or events of one decision, larger than stores accept
    * @throws {StoreUnavailable} when the outcome is unknown
    */
   execute<Facts = undefined>(

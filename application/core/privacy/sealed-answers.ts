@@ -23,7 +23,7 @@ const combined = (shares: readonly Uint8Array[]): Buffer => {
 /**
  * Seals stored answers of keyed requests. Splits each answer's key into one share per personal text, and seals the
  * share with the text's data key, so that erasing one of the texts erases the answer. An answer without personal texts
- * is not sealed. `restore` gives undefined for an erased answer, and throws for a damaged one.
+ * is not sealed. `restore` gives undefined for an erased answer and for an unknown form, and throws for a damaged one.
  */
 export const sealedAnswers = (
   keys: KeyRing,

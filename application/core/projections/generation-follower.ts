@@ -108,7 +108,7 @@ export class GenerationFollower extends WithDeps<
   async #handle(batch: EventBatch, signal: AbortSignal): Promise<void> {
     const matched = batch.events.length > 0;
     if (matched) {
-      // Before the checkpoint passes the requests: a retry that a failure cuts off is repeated after the restart.
+      // Retries before the checkpoint passes the requests, so that a retry cut off by a failure is repeated.
       await this.#retryRequested(batch.events);
       await this.#apply(batch);
       this.deps.onProgress();

@@ -37,7 +37,7 @@ const IN_FLIGHT_PAUSE_MS = 10;
 /**
  * The event store on an EventStoreDB server (23.10 or later). Opening does not wait for the server: until it is
  * available, calls fail with {@link StoreUnavailable}, and followers wait.
- * @throws when this process has a store open at another URL
+ * @throws when this process has a store open at another URL, or the URL has `throwOnAppendFailure=false`
  */
 export function openEventStoreDb(options: EventStoreDbOptions): EventStore {
   const { url, timeoutMs = TIMEOUT_MS, logger } = options;

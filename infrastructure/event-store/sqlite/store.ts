@@ -45,7 +45,7 @@ const DEFAULT_LIMIT = 1000;
 /**
  * The embedded event store: one SQLite file in WAL mode, every acknowledged append fsynced. Appends that are added
  * together share one transaction ({@link AppendQueue}), and are then announced to followers.
- * @throws {StoreUnavailable} when the file cannot be opened, has another schema, or holds an incomplete import
+ * @throws {StoreUnavailable} when the file cannot be opened; {UnfinishedImport}; {Error} for an unknown schema
  */
 export function openSqliteEventStore(options: SqliteEventStoreOptions): EventStore {
   const { path, pollMs = 25, lockTimeoutMs = 5000, maxPages, logger } = options;
@@ -117,7 +117,7 @@ function open(path: string, maxPages: number | undefined): DatabaseSync {
   try {
     return openDatabase(path, { maxPages });
   } catch (error) {
-    // Another schema or an incomplete import stays, so that a start must not wait for the store.
+    // Waiting does not help against an unknown schema or an incomplete import, so these are not `StoreUnavailable`.
     throw resultCode(error) === undefined ? error : unavailable(`event log ${path} cannot be opened`, error);
   }
 }
