@@ -16,7 +16,8 @@ export interface AnswerCodec {
   /** @param personal ids of the data keys of the personal texts in the body */
   store(body: unknown, personal: readonly string[]): string | Promise<string>;
   /**
-   * Undefined when a key is destroyed or the text is unreadable: the answer is then rebuilt from the appended events.
+   * Undefined when a key is destroyed or the form is unknown: the answer is then rebuilt from the appended events.
+   * @throws for a damaged text
    */
   restore(text: string): unknown;
 }
@@ -158,7 +159,7 @@ export class Idempotency extends WithDeps<{
     });
   }
 
-  /** Undefined when a text of the answer was erased, or the stored answer is unreadable. */
+  /** Undefined when a text of the answer was erased, or the stored answer has an unknown form. */
   async #replay(request: KeyedRequest, stored: StoredAnswer): Promise<Reply | undefined> {
     if (stored.fingerprint !== request.fingerprint) throw reused();
     const headers = { ...stored.headers, 'Idempotency-Replayed': 'true' };
