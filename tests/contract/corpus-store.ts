@@ -155,7 +155,7 @@ export function corpusStoreContract(name: string, start: () => Promise<CorpusSto
       expect(await store.isEmpty(`${elsewhere}-4`)).to.equal(true);
     });
 
-    it('removes only an existing source when asked to', async () => {
+    it('removes, on request, only a source that exists', async () => {
       const [key, unseen] = [record(), record()];
       await store.put(tenant, [source(key, '2', 'text')]);
       await store.putTombstone(tenant, unseen, '~', true);

@@ -127,7 +127,7 @@ const checkChains = (log: readonly Fact[], report: Report): void => {
   }
 };
 
-/** For each stream, the kept hash is the hash of the stream's last event up to the position of the kept hashes. */
+/** The kept hash of each stream is that of its last event, up to the position that the keeper has reached. */
 const checkKeptHashes = async (
   log: readonly Fact[],
   { stores: { heads } }: World,

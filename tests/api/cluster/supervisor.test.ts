@@ -38,7 +38,7 @@ describe('The supervisor of several processes', () => {
     ['with an event', failing],
     ['at once', throwing],
   ] as const) {
-    it(`starts a process again whose start failed ${how}`, async () => {
+    it(`restarts a process whose start failed ${how}`, async () => {
       const first = processOf(1);
       const running = () => first;
       const { supervisor, tries, messages, ended } = supervise(running, fails, () => processOf(2));

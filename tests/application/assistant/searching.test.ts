@@ -197,7 +197,7 @@ describe('the indexes of tenants', () => {
     expect(await indexes.search('acme', await query('kettle'))).to.have.length(2);
   });
 
-  it('apply the last write of a source, also when a concurrent one before it has a higher number', async () => {
+  it('apply the last write of a source, even if an earlier write has a higher number', async () => {
     const store = memoryCorpusStore();
     const corpus = new Corpus({ store, embedder });
     let more = 10;

@@ -65,7 +65,7 @@ describe('texts that are expensive to process', function () {
       inTime(() => csvText(`a,b\n${part.repeat(1_600_000 / part.length)}`, 1_700_000));
   });
 
-  it('are not recognised by a name or type such as `constructor`, which every object has', () => {
+  it('are not assumed in files with a name or type such as `constructor`, a member of every object', () => {
     for (const filename of ['x.constructor', 'constructor', '.tostring', 'x.valueof'])
       expect(textKindOf({ filename, content_type: 'image/png' })).to.equal(undefined);
     expect(textKindOf({ filename: 'x', content_type: 'constructor' })).to.equal(undefined);

@@ -140,7 +140,7 @@ describe('The first admin of a tenant', () => {
     }
   });
 
-  it('has no key without an admin, and none for a tenant that already exists', async () => {
+  it('has no key when a tenant is created without an admin, or refused because it exists', async () => {
     const keyStore = memoryKeyStore();
     const node = startNode({ keyStore });
     const { tenancy, handleAll } = areaOf(node);

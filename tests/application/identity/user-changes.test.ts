@@ -31,7 +31,7 @@ const nodeOn = (stores: SharedStores) => {
 };
 
 describe('A person whom two nodes change', () => {
-  it('gets back a name that this node has cached after another node has changed it', async () => {
+  it('is renamed to the name that this node has cached, although another node has changed it', async () => {
     const stores = memoryStores();
     const [here, there] = [nodeOn(stores), nodeOn(stores)];
     await here.create();

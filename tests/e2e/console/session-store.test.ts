@@ -39,7 +39,7 @@ describe('The sessions of the Console', () => {
   });
   afterEach(() => signOut());
 
-  it('renews the platform session that the renewal of an impersonation waits for', async () => {
+  it('renews an ended platform session before the ended impersonation', async () => {
     const tenant = presentToken('tenant', 't1');
     expect(getSessions().ended?.kind).to.equal('tenant');
     const platformToken = presentToken('platform', 'p1');
@@ -52,7 +52,7 @@ describe('The sessions of the Console', () => {
     expect(getSessions().ended).to.equal(undefined);
   });
 
-  it('lets requests of the platform wait while the ended session of a tenant is left', async () => {
+  it('keeps requests of the platform waiting when the ended session of a tenant is signed out', async () => {
     const refused = rejection(presentToken('tenant', 't1'));
     const platformToken = presentToken('platform', 'p1');
     signOut('tenant');

@@ -46,7 +46,7 @@ describe('A request that names another tenant', () => {
     routes.flatMap(({ route, scoped }) =>
       kinds.filter((kind) => kind === 'tenant' || scoped).map((kind) => ({ route, kind })),
     );
-  /** Two of the values, other ones for the next call: all routes read a request's tenant in one place. */
+  /** Two of the values, different ones for each call: two are enough, since all routes share one check. */
   const someOf = <T>(values: readonly T[], nth: number): readonly T[] =>
     [nth, nth + 3].flatMap((at) => values.slice(at % values.length, (at % values.length) + 1));
   const MISMATCH = [403, 'tenant_mismatch'] as const;

@@ -10,7 +10,7 @@ import { type Member, startWorld, USERS } from '../../support/world.ts';
 
 const ENDS = ['demotes', 'deactivates', 'forgets'] as const;
 type End = (typeof ENDS)[number];
-/** Tenants whose admins race at the least, and at the most while no race was decided after both were let in. */
+/** Number of tenants whose admins race: `least`, then more until both requests of a race were admitted, up to `most`. */
 const TENANTS = { least: 9, most: 45 };
 
 const end = (by: Member, other: Member, how: End) => {

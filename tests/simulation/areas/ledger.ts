@@ -29,7 +29,7 @@ const RULES = [
   { event: 'EntryDrafted', own: { mode: 'draft' } },
   { event: 'PostingRuleFailed', own: { mode: 'post', date: 'values.day' } },
 ];
-/** Days of entries; now and then the ledger is locked through a day that is after the first day. */
+/** Days of entries; one of the locks includes the first day. */
 const DAYS = ['2026-02-10', '2026-03-02'];
 const LOCKS = [null, '2026-01-31', '2026-02-28'];
 const dated = z.looseObject({ date: z.string() });

@@ -215,7 +215,7 @@ describe('folded states', () => {
     expect(node.states.cached(BOOK)?.revision).to.equal(2);
   });
 
-  it('are dropped after an append that another node’s append followed', async () => {
+  it('are dropped at the end of an append when another node’s event arrived during it', async () => {
     const stores = memoryStores();
     const node = nodeOver(stores);
     await node.commands.execute(write('e0'));

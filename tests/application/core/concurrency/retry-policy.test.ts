@@ -5,7 +5,7 @@ import { rejection } from '../../../support/eventually.ts';
 import { withFakeTimers } from '../../../support/fake-timers.ts';
 
 describe('a retry policy', () => {
-  it('pauses ever longer, also without a limit after a limit has passed', () =>
+  it('retries with growing pauses, until its limit or without one', () =>
     withFakeTimers(async ({ now, pass }) => {
       const policy = new RetryPolicy({ clock: { now }, limitMs: 10_000 }, new AbortController().signal);
       const away = async (): Promise<never> => {

@@ -177,7 +177,7 @@ describe('Keys from pages', () => {
     }
   });
 
-  it('are recognised like a regular expression recognises them', () => {
+  it('are recognised exactly as by a regular expression', () => {
     const form = /\/message-([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\.([0-9]{1,3})$/;
     const part = fc.constantFrom(
       'acme',

@@ -155,7 +155,7 @@ describe('a subscriber', () => {
     expect(passedOver).to.deep.equal([damaged.id]);
   });
 
-  it('restarts with the events handled together when a store was unavailable', async () => {
+  it('handles events together again after a store was unavailable', async () => {
     const { seen, subscriber } = listening();
     let times = 0;
     const handleAll: Subscriber['handleAll'] = async (events) => {
