@@ -31,7 +31,7 @@ export const impersonatedOf = (principal: Principal): Impersonated | undefined =
     ? principal
     : undefined;
 
-/** A request under impersonation that appended no event of its own. */
+/** A request under impersonation that gets its own line: a read, a refused request, or a write without an event. */
 export interface ImpersonatedLine extends LogRequest {
   readonly principal: Impersonated;
   readonly requestId: string;

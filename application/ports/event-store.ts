@@ -89,7 +89,7 @@ export interface EventStore {
    * Appends all events or none; resolves when they are on disk. A repeat with the same event ids and the same exact or
    * `no_stream` expectation succeeds without a second write.
    * @throws {WrongExpectedRevision} when the stream is at another revision
-   * @throws {EventTooLarge} beyond {@link MAX_EVENT_BYTES} for one event
+   * @throws {EventTooLarge} for an event beyond {@link MAX_EVENT_BYTES}, or an append larger than the store accepts
    * @throws {StoreUnavailable} when the store does not answer in time; the append may have happened
    */
   append(stream: string, expected: ExpectedRevision, events: readonly NewEvent[]): Promise<AppendResult>;

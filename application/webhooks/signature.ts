@@ -45,7 +45,7 @@ export class SigningKeys extends WithDeps<{ readonly keys: KeyRing }> {
   readonly #opened = new Map<string, SigningKey>();
 
   /**
-   * Undefined when the data key is destroyed, or was lost in a restore; a later rotation then made another data key.
+   * Undefined when the data key is destroyed, or was lost in a restore, even if a later rotation made another one.
    * @param sealed the sealed secret
    */
   async of(sealed: string): Promise<SigningKey | undefined> {

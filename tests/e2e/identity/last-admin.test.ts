@@ -10,7 +10,7 @@ import { type Member, startWorld, USERS } from '../../support/world.ts';
 
 const ENDS = ['demotes', 'deactivates', 'forgets'] as const;
 type End = (typeof ENDS)[number];
-/** Number of tenants whose admins race: `least`, then more until both requests of a race were admitted, up to `most`. */
+/** Number of tenants whose admins race: `least`, then more, up to `most`, until a race has admitted both requests. */
 const TENANTS = { least: 9, most: 45 };
 
 const end = (by: Member, other: Member, how: End) => {
