@@ -36,7 +36,7 @@ const stored = z.object({
 /** The signing and wrapping keys: current ones, and those that only verify. */
 export type Secrets = Readonly<z.output<typeof stored>>;
 
-/** The current secret, then the secrets that only verify, as {@link tokenFamily} takes them. */
+/** The current secret, then the secrets that only verify, as `tokenFamily` takes them. */
 export const signingSecrets = (
   secrets: Secrets,
   name: SigningSecret,
