@@ -7,9 +7,9 @@ export type OrderKey = string | number | boolean;
 /**
  * A value as an order-preserving scalar: filters compare it and lists sort by it, in memory and in both stores.
  * Undefined for null, a missing value and a value of another type.
- * Texts, enums, references and users stay unchanged; decimals become an ordered text; date-times become their UTC text
- * with milliseconds. A `json` value becomes `true`, which only shows that a value exists. The records projection stores
- * the order keys of a record under `keys.<field>` ({@link orderKeys}).
+ * Decimals become an ordered text; date-times become their UTC text with milliseconds. A `json` value becomes `true`,
+ * which only shows that a value exists. All other values stay unchanged. The records projection stores the order keys
+ * of a record under `keys.<field>` ({@link orderKeys}).
  */
 export function orderKey(type: FieldType, value: unknown): OrderKey | undefined {
   if (value === undefined || value === null) return undefined;

@@ -51,8 +51,8 @@ const fromText = ({ type }: PublicField, text: string, timeZone: string): unknow
 };
 
 /**
- * Converts texts to values by the fields' types; a text that does not convert stays a text and is refused later. An
- * empty text means no value. An unticked checkbox is `false`, or no value if the form requires the field.
+ * Converts texts to values by the fields' types; a text that does not convert stays a text and is refused later. A
+ * blank text means no value. An unticked checkbox is `false`, or no value if the form requires the field.
  * @param timeZone the tenant's time zone, in which local times are read
  */
 export const valuesOfTexts = (fields: readonly PublicField[], texts: Texts, timeZone: string): Input => {
