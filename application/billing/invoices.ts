@@ -48,7 +48,7 @@ export class Invoices extends WithDeps<{
    * Freezes the statement of the window as an invoice.
    * @returns `isNew`: false when the window already had an invoice
    * @throws `not_found` for a tenant that was never the partner's customer, `window_overlap`, `nothing_to_invoice`,
-   * `read_model_behind`, `unavailable`
+   * `constraint_violated` for an amount that is too large, `read_model_behind`, `unavailable`
    */
   async generate(
     partnerId: string,

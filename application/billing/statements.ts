@@ -52,14 +52,15 @@ export class Statements extends WithDeps<{
   readonly clock: Clock;
 }> {
   /**
-   * Statements of all customers, oldest first, then of former customers with a tenure or an invoice in the window.
+   * Statements of present customers, oldest first, then of former customers with a tenure or an invoice in the window.
    * Invoices in a currency other than the rate card's currency have a separate statement.
+   * @throws `constraint_violated` for an amount that is too large, `read_model_behind`
    */
   async statements(partnerId: string, window: Window): Promise<readonly Statement[]> {
     return (await this.#parts(partnerId, window)).map(({ statement }) => statement);
   }
 
-  /** Sums the statements that are in the rate card's currency. */
+  /** Sums the statements that are in the rate card's currency. @throws the errors of {@link statements} */
   async reconciliation(partnerId: string, window: Window, scope: Scope): Promise<Reconciliation> {
     const { currency } = await this.deps.rateCards.get(partnerId);
     const parts = await this.#parts(partnerId, window);
@@ -74,7 +75,7 @@ export class Statements extends WithDeps<{
   /**
    * Drafts an invoice of the window: the window's usage at the prices of the present card, and late usage of the
    * customer's invoiced windows. Usage and prices include at least all events that the log has at the time of the call.
-   * @throws `not_found`, `read_model_behind`
+   * @throws `not_found`, `constraint_violated` for an amount that is too large, `read_model_behind`
    */
   async draft(partnerId: string, customerId: string, window: Window): Promise<Draft> {
     const through = await this.deps.end();

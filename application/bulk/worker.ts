@@ -4,7 +4,7 @@ import type { BulkRunner, CommittingSession } from './runner.ts';
 
 /** Interval (ms) at which the worker looks for committing sessions. */
 const POLL_MS = 250;
-/** Sessions that a process runs at the same time, one per tenant; each keeps its rows' ids in memory. */
+/** Sessions that the worker runs at the same time, one per tenant; each keeps its rows' ids in memory. */
 const WIDTH = 16;
 /** First and longest wait (ms) before a session that failed, or that another process runs, is tried again. */
 const FIRST_WAIT_MS = 1000;

@@ -60,7 +60,10 @@ export class DeletionMarks extends WithDeps<{
   /** How long (ms) to wait for another deletion that has marked a record. */
   readonly waitMs: number;
 }> {
-  /** Marks all records to delete; returns a record that prevents the deletion, if there is one. @throws {Contended} */
+  /**
+   * Marks all records to delete; returns a record that prevents the deletion, if there is one.
+   * @throws {Contended}, `read_model_behind`
+   */
   async mark(attempt: CausedAttempt): Promise<Blocker | undefined> {
     const { tenantId, cause } = attempt;
     const members = new Set([attempt.rootId]);

@@ -69,7 +69,8 @@ export class Deletions extends WithDeps<{
   /**
    * Resolves when the record is deleted; its cascade may follow a little later.
    * @param command.untilSwept waits for the whole cascade, without a limit
-   * @throws `not_found`, `conflict`, `in_use` when a record that must stay refers to a record to delete
+   * @throws `not_found`, `conflict`, `in_use` when a record that must stay refers to a record to delete,
+   * `read_model_behind`
    */
   async delete(
     tenantId: string,

@@ -83,7 +83,7 @@ export class Schemas extends WithDeps<{
 
   /**
    * @throws `validation_failed`, `not_found`, `constraint_violated`, `in_use` when stored records violate the change,
-   * `conflict` during another change, or when the workflow is published meanwhile
+   * `conflict` during another change, or when the workflow is published meanwhile, `read_model_behind`
    */
   async change(
     tenantId: string,
