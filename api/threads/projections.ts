@@ -75,7 +75,7 @@ const THREAD_AWAY = 'The projections’ thread, which reads the log, has ended.'
 const RESTART_MS = 500;
 /** Young generation (MB) of the thread's heap: saves memory and costs no processor time (decision 44). */
 const YOUNG_MB = 12;
-/** Time (ms) that `appended` messages wait, unless a reader waits: waking a thread costs as much as a request. */
+/** Time (ms) that `appended` messages wait for more, or for a reader: waking a thread costs as much as a request. */
 const BATCH_MS = 10;
 
 /** The part of `Worker` that {@link startProjections} uses. */
