@@ -63,7 +63,7 @@ export function planOf(tables: Tables, query: SearchQuery, limits: PlanLimits): 
   const order = orderOf(query, fields, of);
   if (order?.isExact && isAllowed('order')) return order;
   const isOrdered = query.sort === undefined || order !== undefined;
-  // Where a scan comes in order, it costs less than a lookup of more entries than these: see `ordered`.
+  // A scan in the order of the list costs less than a lookup of more entries than these: see `ordered`.
   const most = Math.ceil(Math.max(CHEAP_ENTRIES, Math.sqrt(DOUBT * (query.limit + 1) * of))) + 1;
   const counted = isOrdered && isAllowed('scan') ? Math.min(limits.counted, most) : limits.counted;
   const choice = isAllowed('lookup') ? choiceOf(tables, query, fields, { ...limits, counted }) : undefined;
