@@ -1352,7 +1352,7 @@ export interface paths {
          *
          *     People need the role `admin`. Extensions and API tokens need the scope `data:write`.
          *
-         *     Errors of its own: 409 `already_exists`; 422 `constraint_violated`, `quota_exceeded`.
+         *     Errors of its own: 409 `already_exists`, `conflict`; 422 `constraint_violated`, `quota_exceeded`.
          */
         readonly post: operations["defineEntity"];
         readonly delete?: never;

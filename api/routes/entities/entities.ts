@@ -58,7 +58,7 @@ export const entityRoutes = (deps: Deps): Route[] => {
         '`workflow` each new record gets a job.',
       scope: 'data:write',
       roles: ['admin'],
-      errors: ['already_exists', 'constraint_violated', 'quota_exceeded'],
+      errors: ['already_exists', 'constraint_violated', 'conflict', 'quota_exceeded'],
       handle: async ({ principal, body: { tenant_id: _checked, ...entity }, context }) => {
         const { tenantId, rights } = principal;
         // The entity of a repeated request may exist and be counted: at the limit, the request would be refused.

@@ -93,11 +93,12 @@ describe('The OpenAPI document', () => {
     }
   });
 
-  it('names refusals that need a newer build or huge amounts', () => {
+  it('names refusals that need a newer build, huge amounts or a late write', () => {
     const errorsOf = (id: string): string =>
       operations.find(({ operationId }) => operationId === id)?.description.split('Errors of its own: ')[1] ??
       '';
     expect(errorsOf('rebuildProjection')).to.contain('409 `conflict`');
+    expect(errorsOf('defineEntity')).to.contain('`conflict`');
     expect(errorsOf('generateInvoice'))
       .to.contain('`constraint_violated`')
       .and.contain('`read_model_behind`');

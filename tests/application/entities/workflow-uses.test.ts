@@ -226,6 +226,13 @@ describe('An entity and its workflow', () => {
       expect((await one.publish()).workflow.versions).to.have.length(2);
     });
 
+    it('are not defined by that process after five seconds', async () => {
+      const { clock, node, one } = await start(['a']);
+      const slow = node({ lookedUp: async () => clock.advance(5001) });
+      expect(await refusalCode(slow.define('late', ['a'], 'flow'))).to.equal('conflict');
+      expect(await one.schemas.findLatest(TENANT, 'late')).to.equal(undefined);
+    });
+
     it('are not changed by that process when publishing came after its check', async () => {
       const { clock, node, one } = await start(['a']);
       let lookedUp = 0;
