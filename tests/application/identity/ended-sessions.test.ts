@@ -82,7 +82,7 @@ const acme = async (): Promise<SharedStores> => {
 };
 
 describe('A session', () => {
-  it('ends with a password that is set at a node whose clock is behind, or in the second of the sign-in', async () => {
+  it('ends with a password set in the second of its sign-in, or at a node whose clock is behind', async () => {
     for (const ahead of [0, 500, 30_000]) {
       const stores = await acme();
       const [first, second] = [nodeAt(stores, NOON + ahead), nodeAt(stores, NOON)];

@@ -82,7 +82,7 @@ describe('A bounded cache', () => {
     );
   });
 
-  it('shares a budget with other caches that are within the bounds together', () => {
+  it('keeps a budget that several caches share', () => {
     const act = fc.record({
       at: fc.nat(2),
       key: fc.constantFrom('a', 'b', 'c', 'd', 'e'),
