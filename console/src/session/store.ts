@@ -127,12 +127,13 @@ export class SignedOut extends Error {
 /**
  * The token of a session. If the token has expired or was refused, asks for a new sign-in over the page.
  * @param refused a token that the server did not accept
- * @throws {SignedOut}
+ * @throws {SignedOut} also when another person or tenant has taken the place of the session
  */
-export const presentToken = async (kind: SessionKind, refused?: string): Promise<string> => {
+export const presentToken = async (of: Session, refused?: string): Promise<string> => {
+  const { kind } = of;
   for (;;) {
     const session = getSessions()[kind];
-    if (session === undefined) throw new SignedOut();
+    if (session === undefined || identityOf(session) !== identityOf(of)) throw new SignedOut();
     if (session.token !== refused && session.expiresAt > Date.now()) return session.token;
     const renewal = waiting.get(kind) ?? Promise.withResolvers<void>();
     if (!waiting.has(kind)) {

@@ -40,9 +40,9 @@ describe('The sessions of the Console', () => {
   afterEach(() => signOut());
 
   it('renews an ended platform session before the ended impersonation', async () => {
-    const tenant = presentToken('tenant', 't1');
+    const tenant = presentToken(impersonation('t1'), 't1');
     expect(getSessions().ended?.kind).to.equal('tenant');
-    const platformToken = presentToken('platform', 'p1');
+    const platformToken = presentToken(platform('p1'), 'p1');
     expect(getSessions().ended?.kind).to.equal('platform');
     signIn(platform('p2'));
     expect(await platformToken).to.equal('p2');
@@ -53,8 +53,8 @@ describe('The sessions of the Console', () => {
   });
 
   it('keeps requests of the platform waiting when the ended session of a tenant is signed out', async () => {
-    const refused = rejection(presentToken('tenant', 't1'));
-    const platformToken = presentToken('platform', 'p1');
+    const refused = rejection(presentToken(impersonation('t1'), 't1'));
+    const platformToken = presentToken(platform('p1'), 'p1');
     signOut('tenant');
     expect(await refused).to.be.instanceOf(SignedOut);
     signIn(platform('p2'));
@@ -62,16 +62,28 @@ describe('The sessions of the Console', () => {
   });
 
   it('fails the requests of each session when all sessions end', async () => {
-    const refused = [rejection(presentToken('tenant', 't1')), rejection(presentToken('platform', 'p1'))];
+    const refused = [
+      rejection(presentToken(impersonation('t1'), 't1')),
+      rejection(presentToken(platform('p1'), 'p1')),
+    ];
     signOut();
     for (const error of await Promise.all(refused)) expect(error).to.be.instanceOf(SignedOut);
     expect(getSessions().ended).to.equal(undefined);
   });
 
   it('fails the requests of one person when another one signs in', async () => {
-    const refused = rejection(presentToken('tenant', 't1'));
+    const refused = rejection(presentToken(impersonation('t1'), 't1'));
     signIn({ ...impersonation('t2'), userId: 'ben' });
     expect(await refused).to.be.instanceOf(SignedOut);
-    expect(await presentToken('tenant')).to.equal('t2');
+    expect(await presentToken({ ...impersonation('t2'), userId: 'ben' })).to.equal('t2');
+  });
+
+  it('gives requests of one person or tenant no token of another', async () => {
+    signOut('tenant');
+    signIn({ ...impersonation('t2'), tenantId: 'umbrella' });
+    for (const refused of [undefined, 't1']) {
+      const error = await rejection(presentToken(impersonation('t1'), refused));
+      expect(error).to.be.instanceOf(SignedOut);
+    }
   });
 });
