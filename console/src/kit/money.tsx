@@ -1,15 +1,5 @@
 import { Link } from 'wouter';
-
-/** Decimal places of a currency, as amounts in minor units imply them. */
-export const placesOf = (currency: string): number =>
-  new Intl.NumberFormat('en', { style: 'currency', currency }).resolvedOptions().maximumFractionDigits ?? 2;
-
-/** Minor units without a sign as a decimal text: 4990 → "49.90". */
-export const majorText = (minor: number, currency: string): string => {
-  const places = placesOf(currency);
-  const digits = String(minor).padStart(places + 1, '0');
-  return places === 0 ? digits : `${digits.slice(0, -places)}.${digits.slice(-places)}`;
-};
+import { majorText, placesOf } from './currency.ts';
 
 /** An amount in minor units as a text of its currency: 123456, "EUR" → "1,234.56". */
 export const moneyText = (minor: number, currency: string): string => {

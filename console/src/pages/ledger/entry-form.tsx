@@ -1,6 +1,7 @@
 import { Plus, X } from 'lucide-react';
 import { useState } from 'react';
 import { useLocation, useParams } from 'wouter';
+import { majorText } from '../../kit/currency.ts';
 import {
   Button,
   Card,
@@ -13,7 +14,6 @@ import {
   useAction,
   useRead,
 } from '../../kit/index.ts';
-import { majorText } from '../../kit/money.tsx';
 import { minorOf } from './money-input.ts';
 import { ENTRY_CRUMBS } from './range.tsx';
 import '../../styles/ledger.css';

@@ -1,4 +1,4 @@
-import { placesOf } from '../../kit/money.tsx';
+import { placesOf } from '../../kit/currency.ts';
 
 /**
  * "49.90" as minor units of a currency; undefined for an empty text.
