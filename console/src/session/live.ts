@@ -19,7 +19,6 @@ class Hub {
   readonly #session: TenantSession;
   #socket: Socket | undefined;
   #position: string | undefined;
-  #wasReady = false;
   #restartedAt = 0;
   state: SocketState = { kind: 'connecting' };
 
@@ -47,10 +46,8 @@ class Hub {
       },
       onResync: () => this.#gap(),
       onState: (state) => {
-        if (state.kind === 'ready') {
-          if (this.#wasReady && !state.resumed) this.#gap();
-          this.#wasReady = true;
-        }
+        // What happened between the first reads of the page and this moment was sent to no socket.
+        if (state.kind === 'ready' && !state.resumed) this.#gap();
         if (state.kind === 'closed' && state.error !== undefined) void this.#restart();
         this.state = state;
         for (const { onState } of this.#listeners) onState?.(state);

@@ -35,6 +35,27 @@ describe('The overview of the Console', () => {
     expect(await flawsOf(page)).to.deep.equal([]);
   }).timeout(60_000);
 
+  it('counts what came between its first reads and the first connection of its socket', async () => {
+    const bo = await tenant.person('Bo');
+    const cleo = await tenant.person('Cleo');
+    const conversation = await talk(bo, cleo);
+    const connects = Promise.withResolvers<void>();
+    const page = await site.browser.open();
+    await page.routeWebSocket('**/api/v1/ws*', async (socket) => {
+      await connects.promise;
+      socket.connectToServer();
+    });
+    const token = new URLSearchParams({ token: cleo.token });
+    await page.goto(`${site.world.server.base}/console/signed-in#${token}`);
+    const unread = tile(page, 'Unread messages');
+    await unread.getByText('0', { exact: true }).waitFor();
+    await say(bo, conversation, 'early');
+    connects.resolve();
+    await page.getByText('Live', { exact: true }).waitFor();
+    await unread.getByText('1', { exact: true }).waitFor();
+    await page.context().close();
+  }).timeout(60_000);
+
   it('resumes after its last event when connections are cut midway', async () => {
     const [ada, ben]: Member[] = [await tenant.person('Ada', 'admin'), await tenant.person('Bo')];
     if (ada === undefined || ben === undefined) throw new Error('nobody');
