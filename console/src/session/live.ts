@@ -76,7 +76,7 @@ class Hub {
     } catch (error) {
       // The pages show a refusal, such as that of a suspended tenant. Other failures may be temporary.
       const isRefused = error instanceof ApiError && error.status < 500;
-      if (!isRefused) void this.#restart();
+      if (!isRefused && isNeeded()) void this.#restart();
       return;
     }
     if (!isNeeded()) return;
