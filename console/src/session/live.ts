@@ -1,4 +1,4 @@
-import { ApiError, type Envelope, type Socket, type SocketState } from '../../../client/src/index.ts';
+import type { Envelope, Socket, SocketState } from '../../../client/src/index.ts';
 import { clientOf } from './clients.ts';
 import { getSessions, identityOf, signIn, type TenantSession } from './store.ts';
 
@@ -73,10 +73,9 @@ class Hub {
       if (now !== undefined && identityOf(now) === identityOf(this.#session) && now.role !== role) {
         signIn({ ...now, role });
       }
-    } catch (error) {
-      // The pages show a refusal, such as that of a suspended tenant. Other failures may be temporary.
-      const isRefused = error instanceof ApiError && error.status < 500;
-      if (!isRefused && isNeeded()) void this.#restart();
+    } catch {
+      // Also a refusal may be temporary: a suspended tenant may be active again.
+      if (isNeeded()) void this.#restart();
       return;
     }
     if (!isNeeded()) return;

@@ -56,6 +56,20 @@ describe('The overview of the Console', () => {
     await page.context().close();
   }).timeout(60_000);
 
+  it('is live again when a suspended tenant is active again', async () => {
+    const { id, admin } = await site.world.tenant();
+    const page = await site.browser.openAs(admin.token, '/overview');
+    await page.getByText('Live', { exact: true }).waitFor();
+    const change = (status: string) => site.world.platform.patch(`/super/tenants/${id}`, { status });
+    const refused = page.waitForResponse((answer) => answer.url().endsWith('/me') && answer.status() === 403);
+    expect((await change('suspended')).status).to.equal(200);
+    await refused;
+    await page.getByText('Not live', { exact: true }).waitFor();
+    expect((await change('active')).status).to.equal(200);
+    await page.getByText('Live', { exact: true }).waitFor({ timeout: 50_000 });
+    await page.context().close();
+  }).timeout(90_000);
+
   it('resumes after its last event when connections are cut midway', async () => {
     const [ada, ben]: Member[] = [await tenant.person('Ada', 'admin'), await tenant.person('Bo')];
     if (ada === undefined || ben === undefined) throw new Error('nobody');
