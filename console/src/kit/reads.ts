@@ -45,8 +45,8 @@ export const useRead = <T>(
 
 export interface PageOf<T> {
   readonly items: readonly T[];
-  /** Iterator over the next items; undefined at the end. */
-  readonly rest: AsyncIterator<T> | undefined;
+  /** Reads the next page, once: later calls return the same page or error. Undefined at the end. */
+  readonly next: (() => Promise<PageOf<T>>) | undefined;
 }
 
 export type Paged<T> = UseInfiniteQueryResult<InfiniteData<PageOf<T>>, Error>;
@@ -55,15 +55,22 @@ export const PAGE_SIZE = 100;
 /** Lists with more pages than this are not refetched automatically, since a refetch could take hundreds of requests. */
 const FEW_PAGES = 5;
 
-/** Takes one page of a list. After a failed page the iterator has ended, and the list is read from its beginning. */
+/** Takes one page of a list. After a failed page the iterator has ended: only a refetch of the list reads on. */
 const take = async <T>(items: AsyncIterator<T>, most: number): Promise<PageOf<T>> => {
   const taken: T[] = [];
   while (taken.length < most) {
     const next = await items.next();
-    if (next.done === true) return { items: taken, rest: undefined };
+    if (next.done === true) return { items: taken, next: undefined };
     taken.push(next.value);
   }
-  return { items: taken, rest: items };
+  let following: Promise<PageOf<T>> | undefined;
+  return {
+    items: taken,
+    next: () => {
+      following ??= take(items, most);
+      return following;
+    },
+  };
 };
 
 interface PageOptions extends Omit<ReadOptions, 'stale'> {
@@ -91,9 +98,9 @@ export const usePages = <T>(
   });
   return useInfiniteQuery({
     queryKey,
-    initialPageParam: undefined as AsyncIterator<T> | undefined,
-    queryFn: ({ pageParam }) => take(pageParam ?? list(client, size), size),
-    getNextPageParam: (last) => last.rest,
+    initialPageParam: undefined as PageOf<T>['next'],
+    queryFn: ({ pageParam: next }) => (next === undefined ? take(list(client, size), size) : next()),
+    getNextPageParam: (last) => last.next,
     refetchInterval: every === false ? false : (query) => (isShort(query) ? every : false),
     refetchOnWindowFocus: isShort,
     enabled,

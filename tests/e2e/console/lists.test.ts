@@ -1,4 +1,5 @@
-import type { Page } from 'playwright-core';
+import { expect } from 'chai';
+import type { Page, Route } from 'playwright-core';
 import { z } from 'zod';
 import { consoleSuite, goTo } from '../../support/console-suite.ts';
 import { newPartner, type TestPartner } from '../../support/partners.ts';
@@ -199,4 +200,70 @@ describe('Lists of the Console', () => {
       await page.unroute(isTested);
     }).timeout(60_000);
   }
+
+  /** The files of a record, 250 of them, in pages of 100. `answer` may hold a page back or refuse it. */
+  const openFiles = async (answer: (after: number, route: Route) => Promise<unknown>): Promise<Page> => {
+    const path = `${BEGINNINGS.tenant}${filled(RECORD)}/files`;
+    const page = await open('tenant', tenant);
+    await page.route(
+      ({ pathname }) => pathname === path,
+      (route) => answer(Number(new URL(route.request().url()).searchParams.get('after') ?? 0), route),
+    );
+    await goTo(page, filled('/records/thing/{record}?show=files'));
+    await page.getByText('file 99', { exact: true }).waitFor();
+    return page;
+  };
+  const answerFiles = (after: number, route: Route): Promise<void> => {
+    const json = Array.from({ length: Math.min(100, 250 - after) }, (_, nth) => ({
+      id: `f-${after + nth}`,
+      filename: `file ${after + nth}`,
+      size: 1,
+      content_type: 'text/plain',
+      sha256: '0'.repeat(64),
+      created_at: new Date().toISOString(),
+    }));
+    const [path] = route.request().url().split('?');
+    const link = after < 200 ? { link: `<${path}?after=${after + 100}>; rel="next"` } : {};
+    return route.fulfill({ json, headers: link });
+  };
+  const namesOf = (page: Page): Promise<string[]> => page.locator('.files strong').allInnerTexts();
+  const NAMES = Array.from({ length: 250 }, (_, nth) => `file ${nth}`);
+  const more = (page: Page) => page.getByRole('button', { name: 'More files' });
+
+  it('show each item once when the next page is asked for twice', async () => {
+    const waits = Promise.withResolvers<void>();
+    const page = await openFiles(async (after, route) => {
+      if (after === 100) await waits.promise;
+      await answerFiles(after, route);
+    });
+    await Promise.all([page.waitForRequest(/after=100/), more(page).click()]);
+    await more(page).click();
+    waits.resolve();
+    await page.getByText('file 199', { exact: true }).waitFor();
+    await more(page).click();
+    await more(page).waitFor({ state: 'detached' });
+    expect(await namesOf(page)).to.deep.equal(NAMES);
+    await page.context().close();
+  }).timeout(60_000);
+
+  it('show that a page failed until the list is read again, and not the end of the list', async () => {
+    let fails = true;
+    const broken = { error: 'internal_error', message: 'Something failed.', request_id: 'r-1' };
+    const page = await openFiles((after, route) =>
+      after === 100 && fails ? route.fulfill({ status: 500, json: broken }) : answerFiles(after, route),
+    );
+    const problem = page.getByRole('main').getByRole('alert').filter({ hasText: 'Something failed.' });
+    await more(page).click();
+    await problem.waitFor();
+    fails = false;
+    await more(page).click();
+    await problem.getByRole('button', { name: 'Try again' }).click();
+    await problem.waitFor({ state: 'detached' });
+    for (const name of ['file 199', 'file 249']) {
+      await more(page).click();
+      await page.getByText(name, { exact: true }).waitFor();
+    }
+    expect(await namesOf(page)).to.deep.equal(NAMES);
+    await page.context().close();
+  }).timeout(60_000);
 });
