@@ -68,11 +68,14 @@ export const DataTable = <T,>(props: TableProps<T>) => {
     if (rows.error !== null) return <FailedRows of={rows} />;
     return <Loading label={label} columns={columns.length} />;
   }
-  if (items.length === 0) return <>{empty ?? <Empty title="Nothing here yet" />}</>;
   return (
     <>
       {rows.error === null ? null : <FailedRows of={rows} />}
-      <Rows {...props} items={items} pages={isEndless ? rows : undefined} />
+      {items.length === 0 ? (
+        (empty ?? <Empty title="Nothing here yet" />)
+      ) : (
+        <Rows {...props} items={items} pages={isEndless ? rows : undefined} />
+      )}
     </>
   );
 };

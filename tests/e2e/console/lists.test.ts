@@ -266,4 +266,21 @@ describe('Lists of the Console', () => {
     expect(await namesOf(page)).to.deep.equal(NAMES);
     await page.context().close();
   }).timeout(60_000);
+
+  it('show why an empty list could not be read again', async () => {
+    const page = await open('tenant', bare);
+    await goTo(page, '/api-tokens');
+    await page.getByText('No tokens yet').waitFor();
+    await goTo(page, '/none');
+    await page.getByRole('heading', { level: 1, name: 'No such page' }).waitFor();
+    const broken = { error: 'internal_error', message: 'Something failed.', request_id: 'r-1' };
+    await page.route('**/api/v1/tenant/api-tokens?*', (route) =>
+      route.fulfill({ status: 500, json: broken }),
+    );
+    // The answer is no longer fresh.
+    await page.clock.setFixedTime(Date.now() + 60_000);
+    await goTo(page, '/api-tokens');
+    await page.getByRole('main').getByRole('alert').getByText('Something failed.').waitFor();
+    await page.context().close();
+  }).timeout(60_000);
 });
