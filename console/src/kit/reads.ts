@@ -73,7 +73,7 @@ const take = async <T>(items: AsyncIterator<T>, most: number): Promise<PageOf<T>
   };
 };
 
-interface PageOptions extends Omit<ReadOptions, 'stale'> {
+interface PageOptions extends ReadOptions {
   readonly size?: number;
 }
 
@@ -84,7 +84,7 @@ interface PageOptions extends Omit<ReadOptions, 'stale'> {
 export const usePages = <T>(
   key: Key,
   list: (client: Client, size: number) => AsyncIterator<T>,
-  { enabled = true, size = PAGE_SIZE, every = false }: PageOptions = {},
+  { enabled = true, size = PAGE_SIZE, every = false, stale = 5000 }: PageOptions = {},
 ): Paged<T> => {
   const client = useClient();
   const queries = useQueryClient();
@@ -103,6 +103,7 @@ export const usePages = <T>(
     getNextPageParam: (last) => last.next,
     refetchInterval: every === false ? false : (query) => (isShort(query) ? every : false),
     refetchOnWindowFocus: isShort,
+    staleTime: stale,
     enabled,
   });
 };

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import type { Page } from 'playwright-core';
 import { flawsOf } from '../../support/console.ts';
-import { consoleSuite, XSS } from '../../support/console-suite.ts';
+import { consoleSuite, goTo, XSS } from '../../support/console-suite.ts';
 import { eventually } from '../../support/server.ts';
 import { BASE, type Member, NOTIFICATIONS, say, type TestTenant, talk, token } from '../../support/world.ts';
 
@@ -96,6 +96,23 @@ describe('The message pages', () => {
       .first()
       .click();
     await messages(page).getByText('And you @Ben?').waitFor();
+  }).timeout(60_000);
+
+  it('show what came while another page was open', async () => {
+    const nora = await tenant.person('Nora');
+    const otto = await tenant.person('Otto');
+    const conversation = await talk(otto, nora);
+    const page = await site.browser.openAs(otto.token, '/messages');
+    const list = page.getByRole('navigation', { name: 'Conversations' });
+    await list.getByRole('link', { name: 'Nora' }).waitFor();
+    await page.getByText('Live', { exact: true }).waitFor();
+    await goTo(page, '/none');
+    await page.getByRole('heading', { level: 1, name: 'No such page' }).waitFor();
+    await say(nora, conversation, `Are you there, ${token(otto)}?`);
+    await page.getByRole('link', { name: 'Notifications: 1 unread' }).waitFor();
+    await goTo(page, '/messages');
+    await list.getByRole('link', { name: /Nora.*1 unread/ }).waitFor();
+    await page.context().close();
   }).timeout(60_000);
 
   it('show nothing of a conversation between other people', async () => {

@@ -9,14 +9,23 @@ export type Conversation = components['schemas']['ListedConversation'];
 const LIST = ['conversations', 'list'] as const;
 const oneKey = (id: string) => ['conversations', 'one', id] as const;
 
+/** Answers are fresh only while the page is open, since no envelopes are taken while another page is. */
+const OPEN = { stale: 0 } as const;
+
 export const useConversations = (): Paged<Conversation> =>
-  usePages(LIST, (client, limit) =>
-    client.items('/api/v1/tenant/messaging/conversations', { params: { query: { limit } } }),
+  usePages(
+    LIST,
+    (client, limit) =>
+      client.items('/api/v1/tenant/messaging/conversations', { params: { query: { limit } } }),
+    OPEN,
   );
 
 export const useConversation = (id: string): Read<Conversation> =>
-  useRead(oneKey(id), (client, signal) =>
-    client.get('/api/v1/tenant/messaging/conversations/{id}', { params: { path: { id } }, signal }),
+  useRead(
+    oneKey(id),
+    (client, signal) =>
+      client.get('/api/v1/tenant/messaging/conversations/{id}', { params: { path: { id } }, signal }),
+    OPEN,
   );
 
 /** The user that the page acts as. */

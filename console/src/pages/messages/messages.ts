@@ -36,6 +36,7 @@ export const useMessages = (conversation: string): UseInfiniteQueryResult<Pages,
         signal,
       }),
     getNextPageParam: (last) => (last.length < PAGE ? undefined : last[0]?.id),
+    staleTime: 0,
     refetchInterval: ({ state }) =>
       isPolled && (state.data?.pages.length ?? 0) <= FEW_PAGES ? AGAIN_MS : false,
   });

@@ -8,7 +8,7 @@ const SUBSCRIPTIONS = 10;
 
 /**
  * Tiles for every person: messages, notifications, webhooks, failed postings. Envelopes refresh messages and
- * notifications.
+ * notifications while this page is open, so that both are read again when it is opened again.
  */
 export const PersonTiles = () => {
   const queries = useQueryClient();
@@ -31,7 +31,7 @@ const Messages = () => {
     ['unread', 'conversations'],
     (client, limit) =>
       client.items('/api/v1/tenant/messaging/conversations', { params: { query: { limit } } }),
-    { size: 200 },
+    { size: 200, stale: 0 },
   );
   const all = conversations.data?.pages.flatMap(({ items }) => items);
   const unread = all?.reduce((sum, { unread_count }) => sum + unread_count, 0);
@@ -52,8 +52,10 @@ const Messages = () => {
 };
 
 const Notifications = () => {
-  const count = useRead(['unread', 'notifications'], (client, signal) =>
-    client.get('/api/v1/tenant/notifications/unread-count', { signal }),
+  const count = useRead(
+    ['unread', 'notifications'],
+    (client, signal) => client.get('/api/v1/tenant/notifications/unread-count', { signal }),
+    { stale: 0 },
   );
   return (
     <Tile
