@@ -38,6 +38,9 @@ const ago = (at: number, now: number): string => {
 const clock = createStore(Date.now());
 setInterval(() => clock.set(Date.now()), 10_000);
 
+/** A moment less far ahead (ms) is shown as now: the server's clock may be ahead of this machine's clock. */
+const NOW_MS = 60_000;
+
 /** A moment in the reader's time zone. `relative`: "5 min ago", with the moment as its tooltip. */
 export const Time = ({ at, relative: isRelative = false }: { at: string; relative?: boolean }) => {
   const present = useSyncExternalStore(clock.subscribe, clock.get);
@@ -46,7 +49,7 @@ export const Time = ({ at, relative: isRelative = false }: { at: string; relativ
   const text = formats().exact.format(ms);
   return (
     <time dateTime={at} title={isRelative ? `${text} (${at})` : at}>
-      {isRelative ? ago(ms, Math.max(present, ms)) : text}
+      {isRelative ? ago(ms, ms - present < NOW_MS ? Math.max(present, ms) : present) : text}
     </time>
   );
 };

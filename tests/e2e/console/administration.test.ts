@@ -62,6 +62,11 @@ describe('Administration in the Console', () => {
     expect((await program.get('/api/v1/tenant/entities')).status).to.equal(200);
     await page.getByRole('button', { name: 'I have copied it' }).click();
     expect(await page.content()).not.to.contain(secret);
+    await page
+      .getByRole('row')
+      .filter({ hasText: 'nightly export' })
+      .getByText(/^in \d/)
+      .waitFor();
     await page.getByRole('button', { name: 'Revoke nightly export' }).click();
     await page.getByRole('dialog').getByRole('button', { name: 'Revoke the token' }).click();
     await page.getByText('revoked', { exact: true }).waitFor();
