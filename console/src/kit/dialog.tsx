@@ -34,6 +34,12 @@ export const Dialog = ({ title, onClose, size = 'normal', children }: DialogProp
         event.preventDefault();
         onClose?.();
       }}
+      onClose={({ target, currentTarget: box }) => {
+        // Chromium closes a dialogue at a second Escape, or without user activation, although `cancel` was prevented.
+        if (target !== box || box.open) return;
+        if (onClose === undefined) box.showModal();
+        else onClose();
+      }}
     >
       {size === 'drawer' ? (
         <h2 id={id} className="hidden-text">
