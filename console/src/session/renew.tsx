@@ -3,8 +3,7 @@ import { Button } from '../kit/button.tsx';
 import { Dialog } from '../kit/dialog.tsx';
 import { Form, TextField } from '../kit/form.tsx';
 import { Problem } from '../kit/problem.tsx';
-import { clientOf } from './clients.ts';
-import { enterPartner, enterPlatform, enterTenant } from './enter.ts';
+import { enterPartner, enterPlatform, enterTenant, impersonate } from './enter.ts';
 import { renewBySso } from './sso.ts';
 import { type Session, signIn, signOut, type TenantSession, tenantSession } from './store.ts';
 import { useSessions } from './use-sessions.ts';
@@ -116,11 +115,8 @@ const RenewImpersonation = ({ session }: { session: TenantSession }) => {
       submit="Continue for another hour"
       onSubmit={async (values) => {
         if (platform === undefined) return signOut('tenant');
-        const { token } = await clientOf(platform).post('/super/impersonate/{tenant_id}', {
-          params: { path: { tenant_id: session.tenantId } },
-          body: { user_id: session.userId, reason: values.text('reason') },
-        });
-        if (token !== undefined) signIn(tenantSession(token, 'impersonation'));
+        const body = { user_id: session.userId, reason: values.text('reason') };
+        signIn(await impersonate(platform, session.tenantId, body));
       }}
       onCancel={() => signOut('tenant')}
       cancel="Leave the tenant"

@@ -9,8 +9,8 @@ import { DataTable } from '../kit/data-table.tsx';
 import { Dialog, DialogButton } from '../kit/dialog.tsx';
 import { Form, TextField } from '../kit/form.tsx';
 import { usePages } from '../kit/reads.ts';
-import { clientOf } from '../session/clients.ts';
-import { type PlatformSession, signIn, signOut, tenantSession } from '../session/store.ts';
+import { impersonate } from '../session/enter.ts';
+import { type PlatformSession, signIn, signOut } from '../session/store.ts';
 import { useSessions } from '../session/use-sessions.ts';
 
 type Tenant = components['schemas']['Tenant'];
@@ -83,13 +83,9 @@ export const EnterTenant = ({ platform, tenantId, onClose }: EnterProps) => {
         onCancel={onClose}
         onSubmit={async (values) => {
           const reason = values.optional('reason');
-          const { token } = await clientOf(platform).post('/super/impersonate/{tenant_id}', {
-            params: { path: { tenant_id: tenantId } },
-            body: reason === undefined ? {} : { reason },
-          });
-          if (token === undefined) return;
+          const session = await impersonate(platform, tenantId, reason === undefined ? {} : { reason });
           signOut('tenant');
-          signIn(tenantSession(token, 'impersonation'));
+          signIn(session);
           onClose();
           navigate('/');
         }}

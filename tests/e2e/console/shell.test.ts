@@ -167,6 +167,13 @@ describe('The shell of the Console', () => {
     await page.getByRole('gridcell', { name: tenant.id, exact: true }).click();
     const dialog = page.getByRole('dialog', { name: `Act in ${tenant.id}` });
     await dialog.getByLabel('Reason').fill('A question of Pia');
+    // The answer to a repeated request does not contain the token.
+    const replayed = { token_type: 'Bearer', expires_in: 3600 };
+    await page.route('**/super/impersonate/*', (route) => route.fulfill({ json: replayed }));
+    await dialog.getByRole('button', { name: 'Open the tenant' }).click();
+    await dialog.getByRole('alert').getByText('Try again').waitFor();
+    await page.unroute('**/super/impersonate/*');
+    await dialog.getByRole('button', { name: 'Open the tenant' }).click();
     await page.getByRole('complementary', { name: 'Impersonation' }).waitFor();
     await page.getByRole('link', { name: 'Users' }).click();
     await page.getByRole('gridcell', { name: 'Pia', exact: true }).waitFor();
