@@ -1,27 +1,12 @@
-import { type ComponentType, useEffect, useState } from 'react';
-import type { SignedInProps } from './shell/signed-in.tsx';
+import { loaded } from './loaded.tsx';
 
-/**
- * The page of signed-in people. It has a script of its own, since the sign-in page does not need it. React's `lazy`
- * would show an empty page for at least 300 ms first, even if the script is loaded.
- */
+const { load, Loaded } = loaded(
+  () => import('./shell/signed-in.tsx'),
+  () => null,
+);
 
-let loaded: ComponentType<SignedInProps> | undefined;
-
-const load = async (): Promise<ComponentType<SignedInProps>> => {
-  loaded ??= (await import('./shell/signed-in.tsx')).default;
-  return loaded;
-};
+/** The page of signed-in people. It has a script of its own, since the sign-in page does not need it. */
+export const Entered = Loaded;
 
 /** Preloads the signed-in page, so that no empty page is shown. `Entered` shows the error if that fails. */
 export const prepare = (): Promise<unknown> => load().catch(() => undefined);
-
-export const Entered = (props: SignedInProps) => {
-  const [SignedIn, setSignedIn] = useState(() => loaded);
-  const [failed, setFailed] = useState<unknown>();
-  useEffect(() => {
-    load().then((shell) => setSignedIn(() => shell), setFailed);
-  }, []);
-  if (failed !== undefined) throw failed;
-  return SignedIn === undefined ? null : <SignedIn {...props} />;
-};

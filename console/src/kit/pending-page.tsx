@@ -12,6 +12,15 @@ export const PendingCard = ({ title, ...rest }: PendingProps & { readonly title?
   </Card>
 );
 
+/** Placeholder of a page whose script is being loaded. */
+export const LoadingPage = () => (
+  <div className="stack" role="status" aria-label="Loading the page">
+    <span className="skeleton" style={{ width: 220, height: 26 }} />
+    <span className="skeleton" style={{ width: '60%' }} />
+    <span className="skeleton" style={{ width: '80%' }} />
+  </div>
+);
+
 /**
  * Placeholder of a page whose data is being read. A function, not a component, so that React keeps `Page` and its
  * focus when the data arrives.

@@ -1,4 +1,6 @@
-import { type ComponentType, lazy } from 'react';
+import type { ComponentType } from 'react';
+import { LoadingPage } from '../kit/pending-page.tsx';
+import { loaded } from '../loaded.tsx';
 import Overview from './overview/overview.tsx';
 
 /** The audience of a page: any person of a tenant, its admins, platform admins, or a partner's people. */
@@ -16,7 +18,7 @@ type Load = () => Promise<{ default: ComponentType }>;
 const page = (path: string, isFor: PageFor, load: Load): PageEntry => ({
   path,
   for: isFor,
-  Content: lazy(load),
+  Content: loaded(load, LoadingPage).Loaded,
 });
 
 /** One line for each path, sorted. `navigation.ts` lists the pages of the sidebar. */

@@ -1,5 +1,5 @@
 import { Menu as MenuIcon } from 'lucide-react';
-import { Suspense, useState } from 'react';
+import { useState } from 'react';
 import { Redirect, Route, Switch } from 'wouter';
 import { IconButton } from '../kit/button.tsx';
 import { PageSessionProvider } from '../kit/client.tsx';
@@ -72,9 +72,7 @@ const Pages = ({ sessions }: { sessions: Sessions }) => {
         <Route key={path} path={path}>
           <PageSessionProvider value={session}>
             <Boundary key={identityOf(session)}>
-              <Suspense fallback={<Loading />}>
-                <Content />
-              </Suspense>
+              <Content />
             </Boundary>
           </PageSessionProvider>
         </Route>
@@ -89,14 +87,6 @@ const Pages = ({ sessions }: { sessions: Sessions }) => {
     </Switch>
   );
 };
-
-const Loading = () => (
-  <div className="stack" role="status" aria-label="Loading the page">
-    <span className="skeleton" style={{ width: 220, height: 26 }} />
-    <span className="skeleton" style={{ width: '60%' }} />
-    <span className="skeleton" style={{ width: '80%' }} />
-  </div>
-);
 
 const NothingHere = () => (
   <Page title="Welcome">

@@ -204,6 +204,20 @@ describe('The shell of the Console', () => {
     expect(await page.evaluate("document.activeElement?.closest('search') !== null")).to.equal(true);
   }).timeout(60_000);
 
+  it('loads the script of a page again after a failure', async () => {
+    const page = await site.browser.openAs(tenant.admin.token, '/overview');
+    await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor();
+    site.browser.expect(/net::ERR_FAILED|dynamically imported module/);
+    await page.route('**/assets/users-*.js', (route) => route.abort());
+    await page.getByRole('link', { name: 'Users' }).click();
+    const again = page.getByRole('alert').getByRole('button', { name: 'Try again' });
+    await again.waitFor();
+    await page.unroute('**/assets/users-*.js');
+    await again.click();
+    await page.getByRole('heading', { level: 1, name: 'Users' }).waitFor();
+    await page.context().close();
+  }).timeout(60_000);
+
   it('keeps the chosen theme', async () => {
     const page = await site.browser.openAs(tenant.admin.token, '/overview');
     await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor();
