@@ -1,4 +1,4 @@
-import { useState } from 'react';
+import { useEffect, useState } from 'react';
 import { ApiError } from '../../client/src/index.ts';
 import { Entered, prepare } from './entered.tsx';
 import { Toasts } from './kit/toasts.tsx';
@@ -44,7 +44,10 @@ export const App = ({ error }: { error: unknown }) => {
   const sessions = useSessions();
   const audience = audienceOf(sessions);
   const isSignedIn = audience !== NOBODY;
-  const [failed] = useState(error);
+  const [failed, setFailed] = useState(error);
+  useEffect(() => {
+    if (isSignedIn) setFailed(undefined);
+  }, [isSignedIn]);
   return (
     <>
       {isSignedIn ? (

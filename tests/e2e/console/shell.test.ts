@@ -218,6 +218,17 @@ describe('The shell of the Console', () => {
     await page.context().close();
   }).timeout(60_000);
 
+  it('explains a sign-in that failed until somebody has signed in', async () => {
+    const page = await site.browser.open('/signed-in#token=none');
+    await page.getByRole('alert').getByText('The sign-in was not completed. Try again.').waitFor();
+    await signIn(page, email(), PASSWORD);
+    await page.getByRole('button', { name: /^Account/ }).click();
+    await page.getByRole('menuitem', { name: 'Sign out' }).click();
+    await page.getByRole('heading', { name: 'Sign in' }).waitFor();
+    expect(await page.getByRole('alert').count()).to.equal(0);
+    await page.context().close();
+  }).timeout(60_000);
+
   it('keeps the chosen theme', async () => {
     const page = await site.browser.openAs(tenant.admin.token, '/overview');
     await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor();
