@@ -52,7 +52,8 @@ export const App = ({ error }: { error: unknown }) => {
     <>
       {isSignedIn ? (
         <Boundary>
-          <Entered sessions={sessions} audience={audience} />
+          {/* For other people or another tenant, all is mounted again: mounted reads would stay with the former cache. */}
+          <Entered key={audience} sessions={sessions} />
         </Boundary>
       ) : (
         <SignIn error={failed} />

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { z } from 'zod';
 import { flawsOf } from '../../support/console.ts';
-import { consoleSuite, signInPlatform } from '../../support/console-suite.ts';
+import { consoleSuite, goTo, signInPlatform } from '../../support/console-suite.ts';
 import { randomName } from '../../support/server.ts';
 
 const MANY = 100_000;
@@ -36,6 +36,29 @@ describe('The platform’s pages of the Console', () => {
     await page.getByRole('dialog').getByRole('button', { name: 'Suspend' }).click();
     await page.getByText('suspended', { exact: true }).waitFor();
     expect(await read()).to.have.property('status', 'suspended');
+  }).timeout(60_000);
+
+  it('shows a tenant that is added after another tenant was left', async () => {
+    const [other, id] = [await site.world.tenant(), randomName('t')];
+    const page = await site.openPlatform('/platform/tenants');
+    const dialog = page.getByRole('dialog');
+    await page.getByRole('button', { name: 'Open a tenant' }).click();
+    await dialog.getByRole('gridcell', { name: other.id, exact: true }).click();
+    await dialog.getByRole('button', { name: 'Open the tenant' }).click();
+    await page.getByRole('complementary', { name: 'Impersonation' }).waitFor();
+    await goTo(page, '/platform/tenants');
+    await page.getByRole('gridcell', { name: other.id, exact: true }).waitFor();
+    await page.getByRole('button', { name: 'Leave the tenant' }).click();
+    await page.getByRole('complementary', { name: 'Impersonation' }).waitFor({ state: 'detached' });
+    await page.getByRole('button', { name: 'Add a tenant' }).click();
+    await dialog.getByLabel('Name', { exact: true }).fill(`Tenant ${id}`);
+    await dialog.getByLabel('Id', { exact: true }).fill(id);
+    await dialog.getByLabel('Name of the first admin').fill('First');
+    await dialog.getByLabel('E-mail of the first admin').fill('first@tenant.example');
+    await dialog.getByLabel('Password of the first admin').fill('a-long-password-1');
+    await dialog.getByRole('button', { name: 'Add', exact: true }).click();
+    await page.getByRole('link', { name: `Tenant ${id}` }).waitFor();
+    await page.context().close();
   }).timeout(60_000);
 
   it('adds a partner, says why an id is refused, and changes the partner’s name', async () => {
