@@ -1,4 +1,4 @@
-import type { ReactNode } from 'react';
+import { type ReactNode, useState } from 'react';
 import { Button } from './button.tsx';
 
 interface FiltersProps {
@@ -32,21 +32,30 @@ export const TextFilter = ({
   value,
   onChange,
   placeholder,
-}: FilterProps & { readonly placeholder?: string }) => (
-  <label className="filter">
-    <span>{label}</span>
-    <input
-      key={value}
-      className="input"
-      defaultValue={value}
-      placeholder={placeholder}
-      onBlur={({ target }) => onChange(target.value.trim())}
-      onKeyDown={({ key, currentTarget }) => {
-        if (key === 'Enter') onChange(currentTarget.value.trim());
-      }}
-    />
-  </label>
-);
+}: FilterProps & { readonly placeholder?: string }) => {
+  const [text, setText] = useState(value);
+  const [applied, setApplied] = useState(value);
+  // Shows a value that was changed elsewhere, in the same field, so that the field keeps the focus.
+  if (applied !== value) {
+    setApplied(value);
+    setText(value);
+  }
+  return (
+    <label className="filter">
+      <span>{label}</span>
+      <input
+        className="input"
+        value={text}
+        placeholder={placeholder}
+        onChange={({ target }) => setText(target.value)}
+        onBlur={() => onChange(text.trim())}
+        onKeyDown={({ key }) => {
+          if (key === 'Enter') onChange(text.trim());
+        }}
+      />
+    </label>
+  );
+};
 
 /** A filter by one of several values; an empty text means all. */
 export const SelectFilter = ({
