@@ -2,6 +2,7 @@ import { useEffect, useEffectEvent, useState } from 'react';
 import type { Client, components } from '../../../client/src/index.ts';
 import { batches } from './batches.ts';
 import { useClient, usePageSession } from './client.tsx';
+import { pause } from './pause.ts';
 
 type AuditEvent = components['schemas']['AuditedEvent'];
 
@@ -33,15 +34,6 @@ const endOfLog = async (client: Client, signal: AbortSignal): Promise<string | u
   for await (const { position } of lines) return position;
   return undefined;
 };
-
-const pause = (ms: number, signal: AbortSignal): Promise<void> =>
-  new Promise((resolve) => {
-    const timer = setTimeout(resolve, ms);
-    signal.addEventListener('abort', () => {
-      clearTimeout(timer);
-      resolve();
-    });
-  });
 
 /** Follows the tenant's log, as an admin. After an error or a pause, resumes after the last event. */
 export const useTail = ({ onEvents, isPaused = false, after }: TailOptions): TailState => {
