@@ -94,7 +94,9 @@ export const Autocomplete = (props: AutocompleteProps) => {
       else onEscape?.();
     } else if (isOpen && (key === 'ArrowDown' || key === 'ArrowUp')) {
       const step = key === 'ArrowDown' ? 1 : -1;
-      setActive((active + step + suggestions.length) % suggestions.length);
+      // From no suggestion, the arrow up leads to the last one.
+      const from = active < 0 && step < 0 ? 0 : active;
+      setActive((from + step + suggestions.length) % suggestions.length);
     } else if (isOpen && chosen !== undefined && (key === 'Enter' || key === 'Tab') && !event.shiftKey) {
       take(chosen);
     } else if (!isOpen && rows === undefined && key === 'ArrowDown') open();

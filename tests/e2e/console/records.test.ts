@@ -102,6 +102,8 @@ describe('The pages of records', () => {
     expect(await flawsOf(page)).to.deep.equal([]);
     // Takes the first suggestion, then the first operator.
     for (const key of ['ArrowDown', 'Tab', 'ArrowDown', 'Tab']) await filterOf(page).press(key);
+    await filterOf(page).press('ArrowUp');
+    await page.getByRole('option', { name: 'null', selected: true }).waitFor();
     await page.getByRole('option', { name: '"warm"' }).click();
     expect((await filterOf(page).inputValue()).trim()).to.equal('kind == "warm"');
     await filterOf(page).press('Escape');
