@@ -52,7 +52,7 @@ export interface PageOf<T> {
 export type Paged<T> = UseInfiniteQueryResult<InfiniteData<PageOf<T>>, Error>;
 
 export const PAGE_SIZE = 100;
-/** Lists with more pages than this are not refetched automatically, since a refetch could take hundreds of requests. */
+/** Lists with more pages than this are refetched only when invalidated, since a refetch can take hundreds of requests. */
 const FEW_PAGES = 5;
 
 /** Takes one page of a list. After a failed page the iterator has ended: only a refetch of the list reads on. */

@@ -7,7 +7,7 @@ import { batches } from './batches.ts';
 interface LiveOptions {
   /** Envelopes in their order, at most four times a second. */
   readonly onEnvelopes: (envelopes: readonly Envelope[]) => void;
-  /** Envelopes were missed: invalidate the data shown. */
+  /** Envelopes may have been missed: invalidate the data shown. */
   readonly onGap?: () => void;
 }
 

@@ -6,7 +6,7 @@ import { getSessions, identityOf, signIn, type TenantSession } from './store.ts'
 
 export interface LiveListener {
   readonly onEnvelope?: (envelope: Envelope) => void;
-  /** Envelopes were missed: the data must be read again over REST. */
+  /** Envelopes may have been missed: the data must be read again over REST. */
   readonly onGap?: () => void;
   readonly onState?: (state: SocketState) => void;
 }

@@ -116,7 +116,7 @@ export const signOut = (kind?: SessionKind): void => {
   for (const one of left) one?.reject(new SignedOut());
 };
 
-/** The caller has signed out while a request waited. */
+/** The session of a request is over: the caller has signed out, or has signed in as another person. */
 export class SignedOut extends Error {
   override readonly name = 'SignedOut';
   constructor() {
