@@ -6,7 +6,7 @@ const PAGES = 500;
 
 /**
  * Checkpoints the write-ahead log of a database in a thread, since a checkpoint within COMMIT would block the
- * writer's event loop. If the thread fails, the writer's own checkpoints take over.
+ * writer's event loop. While the thread fails, the writer's own checkpoints take over.
  */
 export class Checkpoints {
   readonly #path: string;
@@ -14,6 +14,8 @@ export class Checkpoints {
   readonly #logger: Logger | undefined;
   #pages = 0;
   #isBusy = false;
+  /** Whether the last checkpoint failed; logged once until a checkpoint succeeds. */
+  #hasFailed = false;
   #isOver = false;
 
   constructor(path: string, thread: MaintenanceThread, logger?: Logger) {
@@ -31,11 +33,14 @@ export class Checkpoints {
     this.#thread.run({ kind: 'checkpoint', path: this.#path }).then(
       () => {
         this.#isBusy = false;
+        this.#hasFailed = false;
         this.wrote(0);
       },
       (error: unknown) => {
-        if (this.#isOver) return;
-        this.#isOver = true;
+        // The next attempt follows after further written pages.
+        this.#isBusy = false;
+        if (this.#hasFailed || this.#isOver) return;
+        this.#hasFailed = true;
         this.#logger?.warn(
           { err: error },
           'the checkpoint thread failed; commits run the checkpoints instead',

@@ -1,4 +1,4 @@
-import { existsSync, mkdtempSync, rmSync, statSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
@@ -50,6 +50,31 @@ describe('Checkpoints in a thread', () => {
     await untilPasses(() => expect(logger.lines.map(({ level }) => level)).to.deep.equal(['warn']));
     checkpoints.wrote(500);
     await thread.close();
+  });
+
+  it('are tried again after a failure, which is logged once', async () => {
+    const logger = testLogger();
+    const thread = new MaintenanceThread();
+    const path = join(folder, 'later', 'any.db');
+    const checkpoints = new Checkpoints(path, thread, logger);
+    /** Runs one checkpoint, and resolves when the thread has answered it. */
+    const attempt = async (): Promise<void> => {
+      checkpoints.wrote(500);
+      // Answers come in order, so the checkpoint before this task has been answered.
+      await thread.run({ kind: 'checkpoint', path: join(folder, 'other.db') });
+    };
+    await attempt();
+    await attempt();
+    expect(logger.lines.map(({ level }) => level)).to.deep.equal(['warn']);
+    mkdirSync(join(folder, 'later'));
+    const db = new DatabaseSync(path);
+    db.exec('PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 0; CREATE TABLE t (text)');
+    const before = statSync(path).size;
+    db.prepare('INSERT INTO t VALUES (?)').run('x'.repeat(400_000));
+    await attempt();
+    expect(statSync(path).size).to.be.greaterThan(before);
+    await thread.close();
+    db.close();
   });
 
   it('keep the write-ahead log of the event store short', async () => {
