@@ -30,8 +30,8 @@ export class MaintenanceThread {
   #isClosed = false;
 
   /** @throws {StoreUnavailable} when the task failed, or the thread has ended or is closed */
-  run(task: MaintenanceTask): Promise<string | undefined> {
-    if (this.#isClosed) return Promise.reject(new StoreUnavailable('the maintenance thread is closed'));
+  async run(task: MaintenanceTask): Promise<string | undefined> {
+    if (this.#isClosed) throw new StoreUnavailable('the maintenance thread is closed');
     clearTimeout(this.#idle);
     this.#worker ??= this.#begin();
     this.#worker.postMessage(task);

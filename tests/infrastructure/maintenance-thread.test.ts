@@ -1,7 +1,9 @@
 import { existsSync, mkdirSync, mkdtempSync, rmSync, statSync } from 'node:fs';
+import { syncBuiltinESMExports } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
+import threads from 'node:worker_threads';
 import { expect } from 'chai';
 import { openSqliteEventStore } from '../../infrastructure/event-store/sqlite/store.ts';
 import { MaintenanceThread } from '../../infrastructure/maintenance/maintenance-thread.ts';
@@ -75,6 +77,27 @@ describe('Checkpoints in a thread', () => {
     expect(statSync(path).size).to.be.greaterThan(before);
     await thread.close();
     db.close();
+  });
+
+  it('do not fail a write when the system starts no thread', async () => {
+    const logger = testLogger();
+    const thread = new MaintenanceThread();
+    const { Worker } = threads;
+    threads.Worker = class extends Worker {
+      constructor() {
+        super('no path, which throws');
+      }
+    };
+    syncBuiltinESMExports();
+    try {
+      const checkpoints = new Checkpoints(join(folder, 'any.db'), thread, logger);
+      expect(() => checkpoints.wrote(500)).not.to.throw();
+      await untilPasses(() => expect(logger.lines.map(({ level }) => level)).to.deep.equal(['warn']));
+    } finally {
+      threads.Worker = Worker;
+      syncBuiltinESMExports();
+    }
+    await thread.close();
   });
 
   it('keep the write-ahead log of the event store short', async () => {
