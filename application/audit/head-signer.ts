@@ -11,8 +11,8 @@ import type { HeadKeeper } from './head-keeper.ts';
 
 /** Pause (ms) between rounds. A tenant with new events needs a head at least once a minute (decisions, section 11). */
 const ROUND_MS = 30_000;
-/** Most heads that wait for delivery; beyond this number the oldest are dropped and an error is logged. */
-const MOST_WAITING = 100_000;
+/** Most heads of a tenant that wait for delivery; beyond this number its oldest are dropped and an error is logged. */
+const MOST_WAITING = 1000;
 const DELIVERED_AT_ONCE = 100;
 const FIRST_WAIT_MS = 1000;
 const LONGEST_WAIT_MS = 60_000;
@@ -71,7 +71,11 @@ export class HeadSigner extends WithDeps<{
     );
     if (sink !== undefined) {
       const lost = await heads.enqueue(head, MOST_WAITING);
-      if (lost > 0) logger.error({ lost }, 'AUDIT_HEADS was unavailable for too long; heads were dropped');
+      if (lost > 0)
+        logger.error(
+          { lost, tenant: tenantId },
+          'AUDIT_HEADS was unavailable for too long; heads were dropped',
+        );
       this.#delivery.abort();
     }
     await heads.signed(tenantId, position);

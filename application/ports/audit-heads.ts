@@ -85,7 +85,7 @@ export interface HeadStore {
   unsigned(): Promise<string[]>;
   /** Records that a head of the owner at `position` was signed. */
   signed(owner: string, position: Position): Promise<void>;
-  /** Queues a head until {@link delivered}. Drops the oldest heads beyond `most` and returns how many it dropped. */
+  /** Queues a head until {@link delivered}. Drops the tenant's oldest heads beyond `most`; returns how many. */
   enqueue(head: SignedHead, most: number): Promise<number>;
   /** Oldest first. */
   waiting(limit: number): Promise<WaitingHead[]>;

@@ -22,6 +22,7 @@ const SCHEMA = `
   ) WITHOUT ROWID;
   CREATE TABLE IF NOT EXISTS progress (one INTEGER PRIMARY KEY CHECK (one = 1), position TEXT, last TEXT);
   CREATE TABLE IF NOT EXISTS outbox (seq INTEGER PRIMARY KEY AUTOINCREMENT, head TEXT NOT NULL);
+  CREATE INDEX IF NOT EXISTS outbox_of_tenant ON outbox (head ->> 'tenant_id');
   INSERT OR IGNORE INTO progress (one, position) VALUES (1, NULL);
 `;
 const UPSERT_HEAD = `INSERT INTO heads (stream, revision, hash) VALUES (?, ?, ?) ON CONFLICT (stream)
@@ -30,6 +31,9 @@ const UPSERT_OWNER = `INSERT INTO owners (owner, position) VALUES (?, ?) ON CONF
   DO UPDATE SET position = excluded.position WHERE excluded.position > position`;
 const PROGRESS = `UPDATE progress SET position = ?, last = ifnull(?, last)
   WHERE position IS NULL OR position < ?`;
+
+const DROP_OLDEST = `DELETE FROM outbox WHERE seq IN (
+  SELECT seq FROM outbox WHERE head ->> 'tenant_id' = ? ORDER BY seq DESC LIMIT -1 OFFSET ?)`;
 
 /** Last revisions that one step reads. A step takes a few milliseconds. */
 const PAGE = 2000;
@@ -167,8 +171,7 @@ export const openSqliteHeadStore = async ({
     enqueue: (head, most) =>
       write(() => {
         prepare('INSERT INTO outbox (head) VALUES (?)').run(JSON.stringify(head));
-        const given = prepare('DELETE FROM outbox WHERE seq <= (SELECT max(seq) FROM outbox) - ?').run(most);
-        return Number(given.changes);
+        return Number(prepare(DROP_OLDEST).run(head.tenant_id, most).changes);
       }),
     waiting: (limit) =>
       read(() =>

@@ -49,7 +49,10 @@ export const memoryHeadStore = (): HeadStore => {
     enqueue: async (head: SignedHead, most) => {
       seq += 1;
       waiting.push({ seq, head });
-      return waiting.splice(0, Math.max(0, waiting.length - most)).length;
+      const own = waiting.filter((one) => one.head.tenant_id === head.tenant_id);
+      const dropped = own.slice(0, Math.max(0, own.length - most));
+      for (const one of dropped) waiting.splice(waiting.indexOf(one), 1);
+      return dropped.length;
     },
     waiting: async (limit) => waiting.slice(0, limit),
     delivered: async (which) => {

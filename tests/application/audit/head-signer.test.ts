@@ -18,6 +18,7 @@ import { fillAuditLog, newSigner } from '../../support/audit-log.ts';
 import { untilPasses } from '../../support/eventually.ts';
 import { memoryKeyStore, testClock, testLogger } from '../../support/fakes.ts';
 import { openMemoryEventStore } from '../../support/memory-event-store.ts';
+import { memoryHeadStore } from '../../support/memory-head-store.ts';
 
 const hashOf = (metadata: string): string => /"hash":"([0-9a-f]{64})"/.exec(metadata)?.[1] ?? '';
 
@@ -208,6 +209,18 @@ describe('Signed heads', function () {
     algorithm: 'Ed25519',
     public_key: '',
     signature: '',
+  });
+
+  it('that wait are bounded per tenant: a tenant with many drops its own oldest ones', async () => {
+    for (const heads of [memoryHeadStore(), await openSqliteHeadStore({ path: join(folder, 'heads.db') })]) {
+      const lost: number[] = [];
+      await heads.enqueue({ ...head('0'), tenant_id: 'quiet' }, 3);
+      for (const at of ['1', '2', '3', '4', '5']) lost.push(await heads.enqueue(head(at), 3));
+      expect(lost).to.deep.equal([0, 0, 0, 1, 1]);
+      const left = (await heads.waiting(10)).map((one) => [one.head.tenant_id, one.head.signed_at].join());
+      expect(left).to.deep.equal(['quiet,0', 'acme,3', 'acme,4', 'acme,5']);
+      await heads.close();
+    }
   });
 
   it('fail at once for a folder that cannot be made', async function () {
