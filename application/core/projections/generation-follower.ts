@@ -1,10 +1,11 @@
 import { ProjectionRetryRequested } from '../../../domain/operations/operations.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Position, StoredEvent } from '../../ports/event-store.ts';
+import type { Logger } from '../../ports/logger.ts';
 import type { ProjectionMetrics } from '../../ports/metrics.ts';
 import { abortOf } from '../concurrency/abort.ts';
 import { retryConfig, STORE_AWAY } from '../concurrency/retry-policy.ts';
-import type { EventCodec } from '../events/event-codec.ts';
+import { dataOf, type EventCodec } from '../events/event-codec.ts';
 import { occurredAt } from '../events/metadata-texts.ts';
 import { nextTick, timer } from '../runtime/timers.ts';
 import {
@@ -30,6 +31,7 @@ export interface GenerationFollowerDeps {
   readonly follower: LogFollower;
   readonly codec: EventCodec;
   readonly metrics: ProjectionMetrics;
+  readonly logger: Logger;
   readonly clock: Clock;
   /** Wait (ms) at the end of the log before the next batch, so that batches are few. A waiting reader ends the wait. */
   readonly lingerMs: number;
@@ -147,10 +149,20 @@ export class GenerationFollower extends WithDeps<
   async #retryRequested(events: readonly StoredEvent[]): Promise<void> {
     for (const stored of events) {
       if (stored.type !== ProjectionRetryRequested.type) continue;
-      const request = ProjectionRetryRequested.schema.parse(this.deps.codec.decode(stored).data);
-      if (request.projection === this.deps.generation.projection.name) {
+      const request = this.#retryOf(stored);
+      if (request?.projection === this.deps.generation.projection.name) {
         await this.deps.generation.retry(request.tenant_id);
       }
+    }
+  }
+
+  /** Skips and logs a request that cannot be read: it must not stop all projections. */
+  #retryOf(stored: StoredEvent) {
+    try {
+      return dataOf(ProjectionRetryRequested, this.deps.codec.decode(stored));
+    } catch (error) {
+      this.deps.logger.error({ err: error }, 'a request to retry a projection cannot be read');
+      return undefined;
     }
   }
 

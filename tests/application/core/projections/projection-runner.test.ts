@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { expect } from 'chai';
 import type { ProjectionRunner } from '../../../../application/core/projections/projection-runner.ts';
 import type { ReadStore } from '../../../../application/ports/read-store.ts';
@@ -10,6 +11,7 @@ import {
   readModelKit,
   takeLease,
   tallies,
+  undecodable,
 } from '../../../support/read-model-kit.ts';
 
 const at = (tag: string) => ({ projection: 'tallies', tag });
@@ -258,6 +260,16 @@ describe('a projection runner', () => {
     await askRetry('tallies');
     await answered(kit, 'v1', ['a1', 'a2']);
     await untilPasses(async () => expect((await runner.status())[0]?.parked).to.deep.equal([]));
+  });
+
+  it('goes on after a requested retry that cannot be read, and logs it', async () => {
+    const runner = kit.runner();
+    running(runner);
+    const request = { ...undecodable(randomUUID()), type: 'ProjectionRetryRequested' };
+    await kit.events.append('platform.operations-projections', 'no_stream', [request]);
+    await kit.write('acme', 'a2');
+    await answered(kit, 'v1', ['a1', 'a2']);
+    expect(kit.node.logger.lines.map(({ level }) => level)).to.deep.equal(['error']);
   });
 
   it('repeats a requested retry that a failure of the store has cut off', async () => {
