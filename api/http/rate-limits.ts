@@ -19,7 +19,7 @@ export interface RateLimits {
   headersOf(principal: Principal): Readonly<Record<string, string>>;
   /** Counts a login from an address or its /48 (IPv6), before the body is read. */
   loginFrom(address: string): number | undefined;
-  /** Counts a login with an e-mail, ignoring case, from the address's network and in total. */
+  /** Counts a login with an e-mail (NFC, ignoring case) from the address's network and in total. */
   loginAs(email: string, address: string): number | undefined;
   /** Counts a request without a credential from an address or its /48, per operation, before the body is read. */
   publicFrom(address: string, operationId: string): number | undefined;
@@ -217,8 +217,8 @@ export const createRateLimits = (
     publicFrom: (address, operationId) =>
       take('strangers', `${operationId}\n${networkOf(address, OF_ADDRESS)}`),
     loginAs: (email, address) => {
-      // Truncated above the length of any e-mail, to bound memory.
-      const folded = email.slice(0, 400).trim().toLowerCase();
+      // Truncated above the length of any e-mail, to bound memory. Spellings of one account's e-mail count as one.
+      const folded = email.slice(0, 400).normalize('NFC').trim().toLowerCase();
       // A login that its network's limit refuses does not count against the e-mail.
       return take('networks', `${networkOf(address, OF_LOGIN)}\n${folded}`) ?? take('emails', folded);
     },

@@ -197,6 +197,16 @@ describe('Rate limits', () => {
     expect(given.loginAs('al@x.test', '198.51.100.1')).to.equal(undefined);
   });
 
+  it('count logins by e-mail in any spelling of its letters', () => {
+    const given = limits();
+    const spellings = ['jos\u00e9@x.test', 'jose\u0301@x.test', 'JOSE\u0301@x.test'];
+    expect(spellings.map((email) => given.loginAs(email, '198.51.100.1'))).to.deep.equal([
+      undefined,
+      undefined,
+      30,
+    ]);
+  });
+
   it('count logins by the address that a trusted proxy gives', async () => {
     const server = await serve(testRoutes(), { limits: limits(), trustProxy: 1 });
     const login = (email: string, from: string) =>
