@@ -114,7 +114,11 @@ export const openMongoCorpusStore = async (options: MongoOptions): Promise<Corpu
         const where = { _id: idOf(tenantId, key), revision: from, buried: false };
         return (await sources.updateOne(where, { $set: { revision: to } })).matchedCount > 0;
       }),
-    isEmpty: (tenantId) => call(async () => (await sources.findOne({ tenant: tenantId })) === null),
+    isEmpty: (tenantId) =>
+      call(
+        async () =>
+          (await sources.findOne({ tenant: tenantId }, { projection: { tenant: 1, _id: 0 } })) === null,
+      ),
     putTombstone: async (tenantId, key, revision, ifPresent) => {
       const nothing = { buried: true, parent: null, title: '', model: null, hashes: [], texts: [] };
       await call(() => replace(tenantId, key, revision, { ...nothing, vectors: null }, !ifPresent));
