@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { type WebSocket, WebSocketServer } from 'ws';
+import type { UserPrincipal } from '../../application/core/commands/principal.ts';
 import { dataOf, type EventCodec, type LoggedEvent } from '../../application/core/events/event-codec.ts';
 import {
   clearInterval,
@@ -128,11 +129,10 @@ export class SocketServer {
   readonly upgrade = (request: IncomingMessage, socket: Duplex, head: Buffer): void => {
     socket.on('error', () => socket.destroy());
     const requestId = requestIdOf(request, this.#deps.ids);
-    checkHandshake(request, requestId, this.#deps)
+    checkHandshake(request, requestId, this.#deps, (principal) => this.#checkRoom(principal))
       .then((handshake) => {
-        // Checked last, since the server may have begun to stop during the handshake.
-        if (this.#closing) throw new DomainError('unavailable', 'The server is stopping.');
-        this.#peers.checkRoom(handshake.principal.tenantId, handshake.principal.userId);
+        // Checked again, since other handshakes may have ended meanwhile.
+        this.#checkRoom(handshake.principal);
         this.#server.handleUpgrade(request, socket, head, (webSocket) =>
           this.#connected(webSocket, socket, handshake),
         );
@@ -147,6 +147,12 @@ export class SocketServer {
         refuseUpgrade(socket, answer, requestId);
       });
   };
+
+  /** @throws {DomainError} `unavailable` during a stop, `rate_limited` above the limits of sockets */
+  #checkRoom({ tenantId, userId }: UserPrincipal): void {
+    if (this.#closing) throw new DomainError('unavailable', 'The server is stopping.');
+    this.#peers.checkRoom(tenantId, userId);
+  }
 
   /** Asks every peer to reconnect, without waiting. */
   close(): void {

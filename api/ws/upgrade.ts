@@ -56,11 +56,15 @@ const tokenOf = (request: IncomingMessage, url: URL): string | undefined => {
   return scheme === 'bearer' ? token : undefined;
 };
 
-/** @throws {DomainError} for a request that gets no socket */
+/**
+ * @param checkRoom throws when this node takes no further socket of the principal
+ * @throws {DomainError} for a request that gets no socket
+ */
 export const checkHandshake = async (
   request: IncomingMessage,
   requestId: string,
   { catchUp, authentication, events, limits, origins = [], appendLine }: HandshakeDeps,
+  checkRoom: (principal: UserPrincipal) => void,
 ): Promise<Handshake> => {
   checkHost(request);
   const target = request.url ?? '';
@@ -87,6 +91,7 @@ export const checkHandshake = async (
     if (more.length > 0 || (given !== undefined && after === undefined)) {
       throw invalid([{ path: 'after', code: 'invalid_format', message: 'after is not one position.' }]);
     }
+    checkRoom(principal);
     return { token, principal, after, expiresAt: authentication.expiryOf(token) };
   });
 };

@@ -110,7 +110,9 @@ export const writerOf = (node: TestNode, tenantId: string) => {
 
 export const startSocketNode = async (
   stores: SharedStores = memoryStores(),
-  options: Partial<Pick<SocketServerDeps, 'authentication' | 'heartbeatMs' | 'socketLimits'>> = {},
+  options: Partial<
+    Pick<SocketServerDeps, 'appendLine' | 'authentication' | 'heartbeatMs' | 'socketLimits'>
+  > = {},
 ) => {
   /** Tenants whose keys cannot be read. `fails`: store unavailable; `damaged`: another error; `hangs`: no answer. */
   const away = new Map<string, 'fails' | 'hangs' | 'damaged'>();

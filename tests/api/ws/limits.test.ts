@@ -1,7 +1,9 @@
 import { expect } from 'chai';
+import { systemClock } from '../../../infrastructure/identity/ids.ts';
 import { untilPasses } from '../../support/eventually.ts';
 import { memoryStores } from '../../support/node.ts';
-import { startSocketNode } from '../../support/socket-node.ts';
+import { refusal } from '../../support/socket.ts';
+import { principalOf, startSocketNode } from '../../support/socket-node.ts';
 
 describe('Sockets', () => {
   it('are refused above the limits of a person and of a tenant, until one is closed', async () => {
@@ -20,6 +22,26 @@ describe('Sockets', () => {
       expect(await outcome('other', 'ann')).to.equal('open');
       first.close();
       await untilPasses(async () => expect(await outcome('acme', 'cy')).to.equal('open'));
+    } finally {
+      await here.end();
+    }
+  });
+
+  it('above the limit are refused without a line in the impersonation log', async () => {
+    const lines: number[] = [];
+    const here = await startSocketNode(memoryStores(), {
+      socketLimits: { perUser: 1, perTenant: 2 },
+      appendLine: async ({ status }) => void lines.push(status),
+      authentication: {
+        authenticate: async (token) => ({ ...principalOf(token), impersonatedBy: 'root@example.com' }),
+        expiryOf: () => systemClock.now() + 3_600_000,
+      },
+    });
+    try {
+      await here.connect('acme', 'ann');
+      const refused = await refusal(here.server, here.token('acme', 'ann'));
+      expect(refused).to.include({ status: 429, error: 'rate_limited' });
+      expect(lines).to.deep.equal([101]);
     } finally {
       await here.end();
     }
