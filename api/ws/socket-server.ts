@@ -73,6 +73,8 @@ export class SocketServer {
   readonly #checks: Timer;
   /** By tenant: the position of the last event with an envelope. */
   readonly #lastOf = new Map<string, Position>();
+  /** Refuses a handshake that is being checked. */
+  readonly #handshakes = new Set<(error: DomainError) => void>();
   #closing = false;
 
   constructor(deps: SocketServerDeps) {
@@ -129,7 +131,12 @@ export class SocketServer {
   readonly upgrade = (request: IncomingMessage, socket: Duplex, head: Buffer): void => {
     socket.on('error', () => socket.destroy());
     const requestId = requestIdOf(request, this.#deps.ids);
-    checkHandshake(request, requestId, this.#deps, (principal) => this.#checkRoom(principal))
+    const refused = Promise.withResolvers<never>();
+    this.#handshakes.add(refused.reject);
+    if (this.#closing) refused.reject(stopping());
+    const checked = checkHandshake(request, requestId, this.#deps, (principal) => this.#checkRoom(principal));
+    Promise.race([checked, refused.promise])
+      .finally(() => this.#handshakes.delete(refused.reject))
       .then((handshake) => {
         // Checked again, since other handshakes may have ended meanwhile.
         this.#checkRoom(handshake.principal);
@@ -150,13 +157,14 @@ export class SocketServer {
 
   /** @throws {DomainError} `unavailable` during a stop, `rate_limited` above the limits of sockets */
   #checkRoom({ tenantId, userId }: UserPrincipal): void {
-    if (this.#closing) throw new DomainError('unavailable', 'The server is stopping.');
+    if (this.#closing) throw stopping();
     this.#peers.checkRoom(tenantId, userId);
   }
 
-  /** Asks every peer to reconnect, without waiting. */
+  /** Asks every peer to reconnect, and refuses handshakes, which may wait for a store; without waiting. */
   close(): void {
     this.#closing = true;
+    for (const refuse of this.#handshakes) refuse(stopping());
     clearInterval(this.#heartbeat);
     clearInterval(this.#checks);
     for (const peer of this.#peers.all()) peer.close(CLOSE.resume, 'the server is restarting');
@@ -244,6 +252,8 @@ export class SocketServer {
     for (const peer of this.#peers.ofTenant(tenantId)) peer.deliver(position, frame);
   }
 }
+
+const stopping = (): DomainError => new DomainError('unavailable', 'The server is stopping.');
 
 const forbid = (peers: Iterable<Peer>): void => {
   for (const peer of peers) peer.close(CLOSE.forbidden, 'no longer allowed');

@@ -38,6 +38,19 @@ describe('A handshake', () => {
     expect(await refused).to.include({ status: 503, error: 'unavailable' });
   });
 
+  it('that waits for a store is refused with 503 at once when the server stops', async () => {
+    const asked = gate();
+    const { here, token } = await begin(() => {
+      asked.open();
+      return new Promise(() => undefined);
+    });
+    const refused = refusal(here.server, token);
+    await asked.passed;
+    here.close();
+    expect(await refused).to.include({ status: 503, error: 'unavailable' });
+    expect(await refusal(here.server, token)).to.include({ status: 503, error: 'unavailable' });
+  });
+
   it('is logged when the server cannot complete it', async () => {
     const { here, token } = await begin(async () => {
       throw new TypeError('a fault');
