@@ -74,8 +74,12 @@ const sentenceOf = (error: unknown): string => {
   return EXPECTED.some((type) => error instanceof type) ? message : `The command failed: ${message}`;
 };
 
-main(process.argv.slice(2)).catch((error: unknown) => {
+const fail = (error: unknown): void => {
   const code = error instanceof Refusal ? error.exitCode : 1;
   // Stores that were opened before the failure may still be open, and would keep the process running.
   process.stderr.write(`${sentenceOf(error)}\n`, () => process.exit(code));
-});
+};
+
+// The reader of the output has ended, such as `head`, or the disk of the output is full.
+process.stdout.on('error', fail);
+main(process.argv.slice(2)).catch(fail);

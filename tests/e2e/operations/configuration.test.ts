@@ -1,9 +1,12 @@
+import { spawn } from 'node:child_process';
 import { createPublicKey, verify } from 'node:crypto';
+import { once } from 'node:events';
+import { text } from 'node:stream/consumers';
 import { expect } from 'chai';
 import { headSigner } from '../../../infrastructure/audit/signing-key.ts';
 import { readConfig } from '../../../infrastructure/config.ts';
-import { admin } from '../../support/admin-cli.ts';
-import { startAndExit } from '../../support/server.ts';
+import { admin, MAIN } from '../../support/admin-cli.ts';
+import { OF_CHILDREN, startAndExit } from '../../support/server.ts';
 
 const variablesIn = (text: string): Record<string, string> =>
   Object.fromEntries(
@@ -34,6 +37,13 @@ describe('npm run admin -- config', () => {
     expect(stdout.split('\n')).to.include.members(['PORT=4000', 'MASTER_KEY=***', '# HOST=127.0.0.1']);
     expect(stderr).to.contain('Did you mean RATE_LIMIT_PER_MINUTE?');
     expect(stdout + stderr).not.to.contain(key);
+  });
+
+  it('ends with 1 and one sentence when nobody reads its output', async () => {
+    const child = spawn(process.execPath, [MAIN, 'config'], { env: OF_CHILDREN });
+    child.stdout.destroy();
+    const [stderr, [code]] = await Promise.all([text(child.stderr), once(child, 'exit')]);
+    expect([code, stderr]).to.deep.equal([1, 'The command failed: write EPIPE\n']);
   });
 
   it('ends with 1 and every reason when a server would not start', async () => {
