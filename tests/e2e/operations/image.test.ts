@@ -185,6 +185,11 @@ describe('ops/workflow-platform.service', () => {
     expect([...set.keys()].filter((name) => name === undefined || !known.includes(name))).to.deep.equal([]);
   });
 
+  it('allows the sockets that list the addresses of the machine, as each outbound call does', () => {
+    const families = /^RestrictAddressFamilies=(.+)$/m.exec(unit)?.[1]?.split(' ');
+    expect(families).to.have.members(['AF_INET', 'AF_INET6', 'AF_UNIX', 'AF_NETLINK']);
+  });
+
   it('has no setting that systemd does not know', function () {
     const { stdout, stderr, error } = spawnSync(
       'systemd-analyze',
