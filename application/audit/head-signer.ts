@@ -14,6 +14,9 @@ const ROUND_MS = 30_000;
 /** Most heads of a tenant that wait for delivery; beyond this number its oldest are dropped and an error is logged. */
 const MOST_WAITING = 1000;
 const DELIVERED_AT_ONCE = 100;
+/** A pass over the waiting heads ends when heads of this number of tenants were refused. */
+const MOST_REFUSED = 3;
+const NOT_DELIVERED = 'heads could not be delivered to AUDIT_HEADS; retrying';
 const FIRST_WAIT_MS = 1000;
 const LONGEST_WAIT_MS = 60_000;
 
@@ -114,7 +117,7 @@ export class HeadSigner extends WithDeps<{
     }
   }
 
-  /** Delivers heads to the sink in order until aborted; logs and retries failures. */
+  /** Delivers heads to the sink, each tenant's in order, until aborted; logs and retries failures. */
   async deliver(signal: AbortSignal): Promise<void> {
     const { sink } = this.deps;
     if (sink === undefined) return;
@@ -132,21 +135,32 @@ export class HeadSigner extends WithDeps<{
     }
   }
 
+  /** @returns whether heads were refused */
   async #deliverWaiting(sink: HeadSink, signal: AbortSignal): Promise<boolean> {
     const { heads, logger } = this.deps;
+    /** Tenants with a refused head; their later heads wait for the next pass. */
+    const refused = new Set<string>();
     try {
-      for (;;) {
-        const waiting = await heads.waiting(DELIVERED_AT_ONCE);
+      for (let after = 0; ; ) {
+        const waiting = await heads.waiting(DELIVERED_AT_ONCE, after);
         for (const { seq, head } of waiting) {
           if (signal.aborted) return false;
-          await sink.receive(head, signal);
+          after = seq;
+          if (refused.has(head.tenant_id)) continue;
+          try {
+            await sink.receive(head, signal);
+          } catch (error) {
+            refused.add(head.tenant_id);
+            if (refused.size === MOST_REFUSED) throw error;
+            if (!signal.aborted) logger.warn({ err: error, tenant: head.tenant_id }, NOT_DELIVERED);
+            continue;
+          }
           await heads.delivered(seq);
         }
-        if (waiting.length < DELIVERED_AT_ONCE) return false;
+        if (waiting.length < DELIVERED_AT_ONCE) return refused.size > 0;
       }
     } catch (error) {
-      if (!signal.aborted)
-        logger.warn({ err: error }, 'heads could not be delivered to AUDIT_HEADS; retrying');
+      if (!signal.aborted) logger.warn({ err: error }, NOT_DELIVERED);
       return true;
     }
   }

@@ -87,8 +87,8 @@ export interface HeadStore {
   signed(owner: string, position: Position): Promise<void>;
   /** Queues a head until {@link delivered}. Drops the tenant's oldest heads beyond `most`; returns how many. */
   enqueue(head: SignedHead, most: number): Promise<number>;
-  /** Oldest first. */
-  waiting(limit: number): Promise<WaitingHead[]>;
+  /** Heads with a `seq` after `after`, oldest first. */
+  waiting(limit: number, after: number): Promise<WaitingHead[]>;
   delivered(seq: number): Promise<void>;
   close(): Promise<void>;
 }

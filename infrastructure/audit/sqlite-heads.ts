@@ -173,10 +173,10 @@ export const openSqliteHeadStore = async ({
         prepare('INSERT INTO outbox (head) VALUES (?)').run(JSON.stringify(head));
         return Number(prepare(DROP_OLDEST).run(head.tenant_id, most).changes);
       }),
-    waiting: (limit) =>
+    waiting: (limit, after) =>
       read(() =>
-        prepare(`SELECT seq, head FROM outbox ORDER BY seq ${LIMIT_CLAUSE}`)
-          .all(limit)
+        prepare(`SELECT seq, head FROM outbox WHERE seq > ? ORDER BY seq ${LIMIT_CLAUSE}`)
+          .all(after, limit)
           .map((row) => ({
             seq: numberOf(row, 'seq'),
             head: signedHead.parse(JSON.parse(textOf(row, 'head'))),

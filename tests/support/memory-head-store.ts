@@ -54,7 +54,7 @@ export const memoryHeadStore = (): HeadStore => {
       for (const one of dropped) waiting.splice(waiting.indexOf(one), 1);
       return dropped.length;
     },
-    waiting: async (limit) => waiting.slice(0, limit),
+    waiting: async (limit, after) => waiting.filter((one) => one.seq > after).slice(0, limit),
     delivered: async (which) => {
       const at = waiting.findIndex((one) => one.seq === which);
       if (at >= 0) waiting.splice(at, 1);

@@ -211,13 +211,36 @@ describe('Signed heads', function () {
     signature: '',
   });
 
+  it('that the sink refuses delay no other tenant', async () => {
+    const events = openMemoryEventStore();
+    for (const tenant of ['acme', 'other']) await fillAuditLog(events, memoryKeyStore(), tenant, 50);
+    const received: string[] = [];
+    let isRefusing = true;
+    const sink: HeadSink = {
+      receive: async ({ tenant_id, signed_at }) => {
+        if (isRefusing && tenant_id === 'acme') throw new Error('answered 404');
+        received.push(`${tenant_id} ${signed_at}`);
+      },
+    };
+    const { auditSigner, clock, heads } = await start(events, { sink });
+    const signed: string[] = [];
+    for (const tenant of ['acme', 'acme', 'other']) {
+      clock.advance(1000);
+      signed.push(`${tenant} ${(await auditSigner.proof(tenant)).signed_at}`);
+    }
+    await untilPasses(() => expect(received).to.deep.equal(signed.slice(2)));
+    await untilPasses(async () => expect(await heads.waiting(10, 0)).to.have.length(2));
+    isRefusing = false;
+    await untilPasses(() => expect(received).to.deep.equal([...signed.slice(2), ...signed.slice(0, 2)]));
+  });
+
   it('that wait are bounded per tenant: a tenant with many drops its own oldest ones', async () => {
     for (const heads of [memoryHeadStore(), await openSqliteHeadStore({ path: join(folder, 'heads.db') })]) {
       const lost: number[] = [];
       await heads.enqueue({ ...head('0'), tenant_id: 'quiet' }, 3);
       for (const at of ['1', '2', '3', '4', '5']) lost.push(await heads.enqueue(head(at), 3));
       expect(lost).to.deep.equal([0, 0, 0, 1, 1]);
-      const left = (await heads.waiting(10)).map((one) => [one.head.tenant_id, one.head.signed_at].join());
+      const left = (await heads.waiting(10, 0)).map((one) => [one.head.tenant_id, one.head.signed_at].join());
       expect(left).to.deep.equal(['quiet,0', 'acme,3', 'acme,4', 'acme,5']);
       await heads.close();
     }
