@@ -17,7 +17,7 @@ const PLANS: Readonly<Record<string, PlanLimits>> = {
 };
 
 function limitsOf(without: readonly Plan['kind'][], quick = 256): PlanLimits {
-  return { without, quick, counted: 200_000 };
+  return { without, quick, counted: 200_000, countedAtOnce: quick === 0 ? 2 : 4_000 };
 }
 
 describe('SQLite read store: every plan of a search gives the same result', () => {

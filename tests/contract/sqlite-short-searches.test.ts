@@ -95,6 +95,7 @@ describe('SQLite read store: short searches', () => {
         const query = { ...base, ...asked(filter, undefined, 3) };
         const page = fewPage({ ...tables, connection: { ...connection, prepare } }, query, {
           counted: 0,
+          countedAtOnce: 0,
           quick: 256,
           ...own,
         });
@@ -149,6 +150,7 @@ describe('SQLite read store: short searches', () => {
       const query = { ...base, ...asked('n >= 0 && tens >= 0', undefined, 50) };
       const plan = planOf({ ...tables, connection: { ...connection, prepare } }, query, {
         counted: 200_000,
+        countedAtOnce: 4_000,
         quick: 256,
       });
       expect(plan).to.deep.equal({ kind: 'scan', of: 5_000 });

@@ -3,7 +3,7 @@ import { accessOf, type Choice, choose, type Source, type Span } from '../field-
 import { entryName } from '../field-entries.ts';
 import { searchedIndex } from '../searched.ts';
 import { documentsOf, type KnownFields, knownFields } from './field-index.ts';
-import { entriesIn, missingIn, PRESENT_END, type Segment, segmentOf } from './segments.ts';
+import { type CountEntries, entriesIn, missingIn, PRESENT_END, type Segment, segmentOf } from './segments.ts';
 import type { Tables } from './tables.ts';
 
 /** Chooses how a search reads its rows, by counts of entries in the index over fields. */
@@ -39,6 +39,8 @@ export type PlanOf<Kind extends Plan['kind']> = Extract<Plan, { kind: Kind }>;
 export interface PlanLimits {
   /** Maximum of entries that are counted for one choice. */
   readonly counted: number;
+  /** Maximum of entries that are counted in one tick. */
+  readonly countedAtOnce: number;
   /** Entries or documents that a search may read without a slot. */
   readonly quick: number;
   /** For tests: kinds of plans that are not chosen. */
@@ -55,7 +57,13 @@ const DOUBT = 8;
 /** The plan of a search that the index over fields does not serve. */
 export const SCAN: Plan = { kind: 'scan', of: undefined };
 
-export function planOf(tables: Tables, query: SearchQuery, limits: PlanLimits): Plan {
+/** @param count may count in steps, see `entry-counts.ts` */
+export function planOf(
+  tables: Tables,
+  query: SearchQuery,
+  limits: PlanLimits,
+  count: CountEntries = entriesIn,
+): Plan {
   const fields = fieldsOf(tables, query);
   if (fields === undefined) return SCAN;
   const of = documentsOf(fields);
@@ -66,7 +74,7 @@ export function planOf(tables: Tables, query: SearchQuery, limits: PlanLimits): 
   // A scan in the order of the list costs less than a lookup of more entries than these: see `ordered`.
   const most = Math.ceil(Math.max(CHEAP_ENTRIES, Math.sqrt(DOUBT * (query.limit + 1) * of))) + 1;
   const counted = isOrdered && isAllowed('scan') ? Math.min(limits.counted, most) : limits.counted;
-  const choice = isAllowed('lookup') ? choiceOf(tables, query, fields, { ...limits, counted }) : undefined;
+  const choice = isAllowed('lookup') ? choiceOf(tables, query, fields, counted, count) : undefined;
   if (choice !== undefined) {
     const lookup = lookupOf(choice, fields, of);
     const rows = ((query.limit + 1) * of) / Math.max(1, choice.entries);
@@ -77,14 +85,19 @@ export function planOf(tables: Tables, query: SearchQuery, limits: PlanLimits): 
 }
 
 /** The plan of a count: a lookup of entries, or a scan if the lookup would not be clearly faster. */
-export function countPlanOf(tables: Tables, query: SearchQuery, limits: PlanLimits): Plan {
+export function countPlanOf(
+  tables: Tables,
+  query: SearchQuery,
+  limits: PlanLimits,
+  count: CountEntries = entriesIn,
+): Plan {
   const fields = fieldsOf(tables, query);
   if (fields === undefined || limits.without?.includes('lookup') === true) return SCAN;
   const of = documentsOf(fields);
   if (query.filter === undefined) {
     return { kind: 'lookup', fields: [], segments: [], entries: of, isExact: true, isDistinct: true, of };
   }
-  const choice = choiceOf(tables, query, fields, limits);
+  const choice = choiceOf(tables, query, fields, limits.counted, count);
   if (choice === undefined) return { kind: 'scan', of };
   const lookup = lookupOf(choice, fields, of);
   // Several sources may return the same document; duplicates are removed in memory.
@@ -139,7 +152,8 @@ function choiceOf(
   tables: Tables,
   { filter, now }: SearchQuery,
   fields: KnownFields,
-  { counted }: PlanLimits,
+  counted: number,
+  count: CountEntries,
 ): Choice | undefined {
   const access = filter === undefined ? undefined : accessOf(filter, now);
   if (access === undefined) return undefined;
@@ -147,7 +161,7 @@ function choiceOf(
     const segments = segmentsOf(source, fields, documentsOf(fields));
     let entries = 0;
     for (const segment of segments ?? []) {
-      entries += entriesIn(tables, segment, most - entries);
+      entries += count(tables, segment, most - entries);
       if (entries >= most) return undefined;
     }
     return segments === undefined ? undefined : entries;

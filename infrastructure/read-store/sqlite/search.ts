@@ -9,6 +9,7 @@ import { LIMIT_CLAUSE, numberOf, optionalTextOf, textOf } from '../../sqlite/con
 import { pageRoom } from '../page-room.ts';
 import { searchedIndex } from '../searched.ts';
 import { parseDocument } from '../stored-values.ts';
+import { EntryCounts } from './entry-counts.ts';
 import { fieldSql, type Sql } from './filter-sql.ts';
 import {
   afterSql,
@@ -23,6 +24,7 @@ import {
 import { countPlanOf, explained, type Plan, planOf, SCAN } from './plan.ts';
 import { segmentSlices } from './slice-sources.ts';
 import {
+  checkDeadline,
   isPlain,
   type RunningSearch,
   rangeSlices,
@@ -85,7 +87,7 @@ export async function searchIds(
 /** Counts documents; undefined for an unknown generation. @throws {SearchGivenUp} */
 export async function countRows(search: RunningSearch, selection: Selection): Promise<number | undefined> {
   const query = { ...selection, limit: 1 };
-  const plan = search.plan ?? (await search.step((tables) => countPlanOf(tables, query, search.limits)));
+  const plan = await planned(search, query, countPlanOf);
   if (plan === undefined) return undefined;
   if (plan.kind === 'lookup' && plan.isExact) return plan.entries;
   const condition = conditionOf(selection);
@@ -141,13 +143,29 @@ function isSelected(tables: Tables, query: SearchQuery, id: string): boolean {
   return tables.connection.prepareOnce(sql).get(query.tenant, id, low, high, ...params) !== undefined;
 }
 
+/** The plan of a search; counts entries in steps. Undefined for an unknown generation. @throws {SearchGivenUp} */
+async function planned(
+  { plan, step, limits, deadline, nextSlice }: RunningSearch,
+  query: SearchQuery,
+  make: typeof planOf,
+): Promise<Plan | undefined> {
+  if (plan !== undefined) return plan;
+  const counts = new EntryCounts(limits.countedAtOnce);
+  for (;;) {
+    checkDeadline(deadline);
+    const made = await step((tables) => ({
+      plan: counts.step((count) => make(tables, query, limits, count)),
+    }));
+    if (made === undefined || made.plan !== undefined) return made?.plan;
+    await nextSlice();
+  }
+}
+
 async function pageOf(search: RunningSearch, query: SearchQuery): Promise<FoundPage | undefined> {
   const { sort, limit } = query;
   const condition = conditionOf(query);
   const after = afterSql(query);
-  const plan = isPlain(query)
-    ? SCAN
-    : (search.plan ?? (await search.step((tables) => planOf(tables, query, search.limits))));
+  const plan = isPlain(query) ? SCAN : await planned(search, query, planOf);
   if (plan === undefined) return undefined;
   const { source, by, isInOrder } = readingOf(plan, query);
   const isBoolean = sort?.field.type === 'boolean';

@@ -21,6 +21,7 @@ export type SearchLimits = SliceLimits & SlotLimits & PlanLimits;
 
 const LIMITS: SearchLimits = {
   counted: 200_000,
+  countedAtOnce: 4_000,
   quick: 256,
   firstRows: 8,
   sliceMs: 4,

@@ -2,19 +2,17 @@ import type { SQLInputValue } from 'node:sqlite';
 import type { SearchQuery } from '../../../application/ports/read-store.ts';
 import type { Scalar } from '../../../domain/core/projection.ts';
 import { compareKeys } from '../../../domain/expressions/compare.ts';
-import { numberOf, textOf } from '../../sqlite/connection.ts';
+import { numberOf } from '../../sqlite/connection.ts';
 import { searchedIndex } from '../searched.ts';
 import { MISSING } from './field-index.ts';
 import type { Sql } from './filter-sql.ts';
 import type { PlanOf } from './plan.ts';
-import { type Entries, type Segment, segmentSql } from './segments.ts';
+import { boundsOf, type Entries, type Place, placeOf, type Segment } from './segments.ts';
 import { type Size, type Slice, type SliceSource, searchedRange } from './slices.ts';
 import type { Tables } from './tables.ts';
 
 /** Maximum of rows that are read without measuring their size. */
 const UNSIZED = 32;
-
-type Place = readonly [value: SQLInputValue, id: string];
 
 /** Reads the documents of segments, one segment after the other. */
 export function segmentSlices(
@@ -129,14 +127,8 @@ function partOf(
   most: Size,
 ): { slice: Slice; size: Size; last: Place | undefined } {
   const { tables, direction } = base;
-  const table = `f${tables.number}`;
-  const from = boundsOf(segment, place, undefined, direction);
-  const lastOf = tables.connection.prepare(
-    `SELECT value, id FROM ${table} WHERE ${from.text} ORDER BY value ${direction}, id ${direction} LIMIT 1 OFFSET ?`,
-  );
   for (let rows = most.rows; ; rows = Math.max(1, Math.floor(rows / 2))) {
-    const row = lastOf.get(...from.params, rows - 1);
-    const last: Place | undefined = row === undefined ? undefined : [row.value ?? null, textOf(row, 'id')];
+    const last = placeOf(tables, segment, place, rows, direction);
     const chunk = boundsOf(segment, place, last, direction);
     const slice = ofEntries(base, chunk);
     let { bytes } = most;
@@ -149,23 +141,4 @@ function partOf(
     }
     return { slice, size: { rows, bytes }, last };
   }
-}
-
-/** Entries of a segment after one place and up to another, with one bound on each side: SQLite seeks by one only. */
-function boundsOf(
-  { field, low, high }: Entries,
-  after: Place | undefined,
-  last: Place | undefined,
-  direction: 'ASC' | 'DESC',
-): Sql {
-  const [before, behind] = direction === 'ASC' ? [after, last] : [last, after];
-  const { text, params } = segmentSql({
-    field,
-    low: before === undefined ? low : undefined,
-    high: behind === undefined ? high : undefined,
-  });
-  const places: string[] = [text];
-  if (before !== undefined) places.push(`(value, id) ${direction === 'ASC' ? '>' : '>='} (?, ?)`);
-  if (behind !== undefined) places.push(`(value, id) ${direction === 'ASC' ? '<=' : '<'} (?, ?)`);
-  return { text: places.join(' AND '), params: [...params, ...(before ?? []), ...(behind ?? [])] };
 }

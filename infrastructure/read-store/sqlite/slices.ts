@@ -109,7 +109,7 @@ export async function slices(
 ): Promise<boolean> {
   let most = { rows: limits.firstRows, bytes: FIRST_BYTES };
   for (;;) {
-    if (performance.now() > deadline) throw new SearchGivenUp('a search took too long');
+    checkDeadline(deadline);
     const done = await step((tables) => {
       const began = process.threadCpuUsage();
       const { slice, size, isLast } = source(tables, most);
@@ -126,6 +126,11 @@ export async function slices(
     if (done.over) return true;
     await nextSlice();
   }
+}
+
+/** @throws {SearchGivenUp} */
+export function checkDeadline(deadline: number): void {
+  if (performance.now() > deadline) throw new SearchGivenUp('a search took too long');
 }
 
 export interface Size {
