@@ -235,7 +235,7 @@ export class Endpoint {
     const keyed = {
       scope: principal === undefined ? strangersScope(operationId, params ?? {}) : callerKey(principal),
       key,
-      fingerprint: this.#deps.fingerprint(method, exchange.path, body),
+      fingerprint: await this.#deps.fingerprint(method, exchange.path, body, sliceOwnerOf(principal)),
     };
     const reply = await this.#idempotency.run(keyed, perform, (made) => replyHeaders(exchange, made));
     // The stored answer may come from another process; later reads in this process must include its write.

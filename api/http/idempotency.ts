@@ -1,12 +1,13 @@
 import { createHash, createHmac, createSecretKey, hkdfSync } from 'node:crypto';
 import type { IdempotencyUse } from '../../application/core/commands/request-context.ts';
+import { timeSlices } from '../../application/core/concurrency/time-slices.ts';
 import { randomUUID } from '../../application/core/runtime/random.ts';
 import { WithDeps } from '../../application/core/with-deps.ts';
 import type { Clock } from '../../application/ports/clock.ts';
 import type { Position } from '../../application/ports/event-store.ts';
 import type { IdempotencyStore, StoredAnswer } from '../../application/ports/idempotency-store.ts';
 import type { Logger } from '../../application/ports/logger.ts';
-import { canonicalJson } from '../../domain/core/canonical-json.ts';
+import { canonicalJson, canonicalParts } from '../../domain/core/canonical-json.ts';
 import { DomainError, invalid } from '../../domain/core/errors.ts';
 import { errorAnswer } from './errors.ts';
 import type { Reply } from './route.ts';
@@ -24,6 +25,8 @@ export interface AnswerCodec {
 
 const DAY_MS = 86_400_000;
 const HOUR_MS = 3_600_000;
+/** UTF-16 units of a body that are hashed between two pauses. */
+const HASHED = 64 * 1024;
 /** 1 to 255 visible ASCII characters, with spaces only between them. */
 const KEY = /^(?=.{1,255}$)[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/;
 
@@ -36,8 +39,11 @@ export const parseIdempotencyKey = (headers: readonly string[]): string => {
   throw invalid([{ path: 'Idempotency-Key', code: 'invalid_format', message }]);
 };
 
-/** Identifies a request by method, path and body; bodies that are equal as JSON give the same fingerprint. */
-export type Fingerprint = (method: string, path: string, body: unknown) => string;
+/**
+ * Identifies a request by method, path and body; bodies that are equal as JSON give the same fingerprint.
+ * @param owner of the time slices in which a large body is hashed
+ */
+export type Fingerprint = (method: string, path: string, body: unknown, owner: string) => Promise<string>;
 
 /**
  * HMAC-SHA-256 (hex) with a key derived from `MASTER_KEY`: without this key, a guessed e-mail or password cannot be
@@ -47,10 +53,19 @@ export type Fingerprint = (method: string, path: string, body: unknown) => strin
 export const fingerprints = (masterKey: string): Fingerprint => {
   // Node computes an HMAC faster with a key object than with a plain key.
   const key = createSecretKey(Buffer.from(hkdfSync('sha256', masterKey, '', 'idempotency-fingerprint', 32)));
-  return (method, path, body) =>
-    createHmac('sha256', key)
-      .update(`${method}\n${path}\n${body === undefined ? '' : canonicalJson(body)}`)
-      .digest('hex');
+  return async (method, path, body, owner) => {
+    const slice = timeSlices.of(owner, 'fingerprint');
+    const hmac = createHmac('sha256', key);
+    let text = `${method}\n${path}\n`;
+    for (const part of body === undefined ? [] : canonicalParts(body)) {
+      text += part;
+      if (text.length < HASHED) continue;
+      hmac.update(text);
+      text = '';
+      await slice.pause();
+    }
+    return hmac.update(text).digest('hex');
+  };
 };
 
 /**

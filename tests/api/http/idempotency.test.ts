@@ -1,8 +1,9 @@
-import { createHash } from 'node:crypto';
+import { createHash, createHmac, hkdfSync } from 'node:crypto';
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { type AnswerCodec, fingerprints } from '../../../api/http/idempotency.ts';
 import type { Route } from '../../../api/http/route.ts';
+import { canonicalJson } from '../../../domain/core/canonical-json.ts';
 import { testRoutes } from './routes.ts';
 import { MemoryIdempotency, serve, type TestServer } from './support.ts';
 
@@ -117,7 +118,10 @@ describe('Idempotency-Key', () => {
 });
 
 describe('The fingerprint of a request', () => {
-  const fingerprint = fingerprints('the-master-key-of-this-test-0123456789');
+  const MASTER_KEY = 'the-master-key-of-this-test-0123456789';
+  const made = fingerprints(MASTER_KEY);
+  const fingerprint = (method: string, path: string, body: unknown) =>
+    made(method, path, body, 'tenant acme');
 
   const shuffled = (value: unknown): unknown => {
     if (Array.isArray(value)) return value.map(shuffled);
@@ -126,21 +130,34 @@ describe('The fingerprint of a request', () => {
     return Object.fromEntries(entries.reverse());
   };
 
-  it('does not depend on the order of keys', () => {
-    fc.assert(
-      fc.property(fc.dictionary(fc.string(), fc.jsonValue()), (body) => {
+  it('does not depend on the order of keys', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.dictionary(fc.string(), fc.jsonValue()), async (body) => {
         const parsed: unknown = JSON.parse(JSON.stringify(body));
-        expect(fingerprint('post', '/x', shuffled(parsed))).to.equal(fingerprint('post', '/x', parsed));
+        const other = await fingerprint('post', '/x', shuffled(parsed));
+        expect(other).to.equal(await fingerprint('post', '/x', parsed));
       }),
     );
   });
 
-  it('differs for bodies that differ as JSON', () => {
+  it('of a large body is made in slices, and is the HMAC of its canonical JSON', async () => {
+    const body = { selection: { ids: Array.from({ length: 40_000 }, (_, nth) => `row ${nth} €`) } };
+    let hasTicked = false;
+    setImmediate(() => {
+      hasTicked = true;
+    });
+    const key = hkdfSync('sha256', MASTER_KEY, '', 'idempotency-fingerprint', 32);
+    const wanted = createHmac('sha256', Buffer.from(key)).update(`post\n/x\n${canonicalJson(body)}`);
+    expect(await fingerprint('post', '/x', body)).to.equal(wanted.digest('hex'));
+    expect(hasTicked).to.equal(true);
+  });
+
+  it('differs for bodies that differ as JSON', async () => {
     const json = fc
       .dictionary(fc.string(), fc.jsonValue())
       .map((body): unknown => JSON.parse(JSON.stringify(body)));
-    fc.assert(
-      fc.property(json, json, (a, b) => {
+    await fc.assert(
+      fc.asyncProperty(json, json, async (a, b) => {
         fc.pre(JSON.stringify(shuffled(a)) !== JSON.stringify(shuffled(b)));
         let same = true;
         try {
@@ -148,26 +165,29 @@ describe('The fingerprint of a request', () => {
         } catch {
           same = false;
         }
-        expect(fingerprint('post', '/x', a) === fingerprint('post', '/x', b)).to.equal(same);
+        const both = [await fingerprint('post', '/x', a), await fingerprint('post', '/x', b)];
+        expect(both[0] === both[1]).to.equal(same);
       }),
     );
   });
 
-  it('differs for methods and paths', () => {
-    const all = ['post', 'put'].flatMap((method) =>
+  it('differs for methods and paths', async () => {
+    const asked = ['post', 'put'].flatMap((method) =>
       ['/a', '/b'].map((path) => fingerprint(method, path, {})),
     );
-    expect(new Set([...all, fingerprint('post', '/a', undefined)]).size).to.equal(5);
+    const all = await Promise.all(asked);
+    expect(new Set([...all, await fingerprint('post', '/a', undefined)]).size).to.equal(5);
     expect(all[0]).to.match(/^[0-9a-f]{64}$/);
   });
 
-  it('cannot be guessed without the key', () => {
+  it('cannot be guessed without the key', async () => {
     const body = { email: 'ann@people.example', password: 'hush-hush-hush' };
-    const made = fingerprint('post', '/x', body);
-    expect(fingerprints('another-master-key-of-this-test-01234567')('post', '/x', body)).not.to.equal(made);
+    const own = await fingerprint('post', '/x', body);
+    const other = fingerprints('another-master-key-of-this-test-01234567');
+    expect(await other('post', '/x', body, 'tenant acme')).not.to.equal(own);
     const plain = createHash('sha256')
       .update(`post\n/x\n${JSON.stringify(body)}`)
       .digest('hex');
-    expect(made).not.to.equal(plain);
+    expect(own).not.to.equal(plain);
   });
 });

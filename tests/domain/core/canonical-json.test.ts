@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { canonicalJson } from '../../../domain/core/canonical-json.ts';
+import { canonicalJson, canonicalParts } from '../../../domain/core/canonical-json.ts';
 
 const shuffled = (value: unknown, depth: number): unknown => {
   if (Array.isArray(value)) return value.map((item) => shuffled(item, depth + 1));
@@ -72,6 +72,17 @@ describe('canonical JSON', () => {
         expect(JSON.parse(canonicalJson(value))).to.deep.equal(JSON.parse(JSON.stringify(value)));
       }),
     );
+  });
+
+  it('has the same text in parts', () => {
+    fc.assert(
+      fc.property(json, (value) => {
+        expect([...canonicalParts(value)].join('')).to.equal(canonicalJson(value));
+      }),
+    );
+    for (const value of [undefined, [], {}, [{}, [[]], undefined], { b: undefined, a: [1, {}] }]) {
+      expect([...canonicalParts(value)].join('')).to.equal(canonicalJson(value));
+    }
   });
 
   it('does not depend on the order of keys', () => {
