@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import type { Slice } from '../../application/core/concurrency/time-slices.ts';
+import { clearTimeout, setTimeout } from '../../application/core/runtime/timers.ts';
 import { DomainError, invalid } from '../../domain/core/errors.ts';
 import { chunkCheck, readInSlices } from './body-slices.ts';
 import { inexact, mayRound, requireExactNumbers } from './exact-numbers.ts';
@@ -28,6 +29,8 @@ export interface BodyRules {
   readonly limit: number;
   readonly valueLimit: number;
   readonly kinds: readonly BodyKind[];
+  /** Whether a body that arrives too slowly is refused, since the request holds a slot meanwhile. */
+  readonly isTimed: boolean;
 }
 
 export type JsonBody = Readonly<Record<string, unknown>>;
@@ -101,6 +104,9 @@ const isOfNumber = (unit: number): boolean =>
 const tooManyValues = (limit: number): DomainError =>
   invalid([{ path: '', code: 'too_big', message: `The body has more than ${limit} values.` }]);
 
+const tooSlow = (): DomainError =>
+  invalid([{ path: '', code: 'too_slow', message: 'The body did not arrive in time.' }]);
+
 const isObject = (value: unknown): value is JsonBody =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
@@ -165,7 +171,11 @@ const asObject = (value: unknown): JsonBody => {
   throw invalid([{ path: '', code: 'invalid_type', message: 'The body must be a JSON object.' }]);
 };
 
-const collect = (request: IncomingMessage, limit: number, slice: Slice): Promise<Buffer> =>
+/** Time (ms) in which a body must arrive: 10 s, and 1 s for each 128 KiB. */
+const timeOf = ({ headers }: IncomingMessage, limit: number): number =>
+  10_000 + Number(headers['content-length'] ?? limit) / 131;
+
+const collect = (request: IncomingMessage, { limit, isTimed }: BodyRules, slice: Slice): Promise<Buffer> =>
   new Promise((resolve, reject) => {
     const joined: Buffer[] = [];
     let chunks: Buffer[] = [];
@@ -178,6 +188,7 @@ const collect = (request: IncomingMessage, limit: number, slice: Slice): Promise
       chunks = [];
       reject(error);
     };
+    const late = isTimed ? setTimeout(() => refuse(tooSlow()), timeOf(request, limit)) : undefined;
     readInSlices(request, slice, (chunk) => {
       if (isRefused) return;
       size += chunk.length;
@@ -194,6 +205,7 @@ const collect = (request: IncomingMessage, limit: number, slice: Slice): Promise
     });
     // `close` also follows `end`; without `end` the client has disconnected.
     request.once('close', () => {
+      clearTimeout(late);
       if (!request.complete) reject(malformed('The request ended before its body did.'));
     });
   });
@@ -203,7 +215,7 @@ const readChunked = async (
   rules: BodyRules,
   slice: Slice,
 ): Promise<JsonBody | undefined> => {
-  const bytes = await collect(request, rules.limit, slice);
+  const bytes = await collect(request, rules, slice);
   await slice.begin();
   return bytes.length === 0 ? undefined : parsed(bytes, bodyKindOf(request, rules.kinds), rules, slice);
 };
@@ -233,7 +245,7 @@ export const readBody = (
   if (length === undefined || length === '0') return undefined;
   if (Number(length) > limit) throw tooLarge(limit);
   const kind = bodyKindOf(request, kinds);
-  return collect(request, limit, slice).then((bytes) => {
+  return collect(request, rules, slice).then((bytes) => {
     const waits = slice.begin();
     return waits === undefined
       ? parsed(bytes, kind, rules, slice)

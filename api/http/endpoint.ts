@@ -78,6 +78,7 @@ export class Endpoint {
       limit: route.bodyLimit ?? DEFAULT_BODY_LIMIT,
       valueLimit: route.valueLimit ?? DEFAULT_VALUE_LIMIT,
       kinds: route.bodyKinds ?? JSON_ONLY,
+      isTimed: route.expensive === true,
     };
     this.#family = access.kind === 'public' ? undefined : accessFamily(access, operationId);
   }

@@ -1,9 +1,10 @@
 import { IncomingMessage, ServerResponse } from 'node:http';
-import { Socket } from 'node:net';
+import { connect, Socket } from 'node:net';
 import { expect } from 'chai';
 import { z } from 'zod';
 import { ExpensiveRequests } from '../../../api/http/expensive-requests.ts';
 import { route } from '../../../api/http/route.ts';
+import { nodeTimers, useTimers } from '../../../application/core/runtime/timers.ts';
 import { eventually } from '../../support/server.ts';
 import { admin, serve, type TestServer } from './support.ts';
 
@@ -73,6 +74,44 @@ describe('Expensive requests', () => {
     await untilStarted(4);
     for (const end of running) end();
     await Promise.all(next);
+  });
+
+  it('whose body arrives too slowly are refused, and give their slot back', async () => {
+    const late: (() => void)[] = [];
+    const restore = useTimers({
+      ...nodeTimers,
+      setTimeout: (run, ms) => {
+        if (ms !== 11_000) return nodeTimers.setTimeout(run, ms);
+        late.push(run);
+        return nodeTimers.setTimeout(() => undefined, 0);
+      },
+    });
+    const sockets: Socket[] = [];
+    try {
+      await begin();
+      const head = `GET ${REPORT} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer admin\r\n`;
+      const body = 'Content-Type: application/json\r\nContent-Length: 131000\r\n\r\n{';
+      const answers = ['', ''];
+      for (const nth of answers.keys()) {
+        const socket = connect(server.port, '127.0.0.1', () => socket.write(head + body));
+        sockets.push(socket);
+        socket.on('data', (chunk) => {
+          answers[nth] += String(chunk);
+        });
+      }
+      await eventually('two slow requests hold the slots', () => late.length === 2);
+      const next = ask('admin');
+      for (const run of late) run();
+      await untilStarted(1);
+      running[0]?.();
+      expect((await next).status).to.equal(200);
+      await eventually('both are refused', () =>
+        answers.every((answer) => answer.startsWith('HTTP/1.1 400') && answer.includes('"too_slow"')),
+      );
+    } finally {
+      restore();
+      for (const socket of sockets) socket.destroy();
+    }
   });
 
   it('of a client that disconnects while it waits leave the queue', async () => {
