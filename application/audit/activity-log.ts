@@ -32,7 +32,7 @@ interface LogQuery {
 
 export interface LogPage {
   readonly lines: readonly LogLine[];
-  /** `before` of the next page; undefined when the first event of the log was reached. */
+  /** `before` of the next page; undefined when the first event of the log was reached, or events well before `from`. */
   readonly next: Position | undefined;
 }
 
@@ -40,6 +40,10 @@ export interface LogPage {
 const MAX_SCANNED = 50_000;
 /** Most events of the tenant parsed per page. */
 const MAX_PARSED = 5_000;
+/** The list ends after this many events in a row that are earlier than `from` by more than {@link CLOCKS_MS}. */
+const EARLIER = 1_000;
+/** Clocks of nodes differ, so the times of events in the log may decrease; a day. */
+const CLOCKS_MS = 86_400_000;
 
 /**
  * A tenant's actions, newest first, read from its events. Requests under impersonation that change nothing are recorded
@@ -58,8 +62,10 @@ export class ActivityLog extends WithDeps<{
   /** Returns lines, newest first. A page may have fewer than `limit` lines, even none, and still have a next page. */
   async page(tenantId: string, query: LogQuery): Promise<LogPage> {
     const filter = { streamPrefix: tenantPrefix(tenantId), types: this.#typesOf(query.action) };
+    const end = query.from && new Date(Date.parse(query.from) - CLOCKS_MS).toISOString();
     const found: Entry[] = [];
     let next = query.before;
+    let earlier = 0;
     for (let scanned = 0, parsed = 0; scanned < MAX_SCANNED && parsed < MAX_PARSED; ) {
       const limit = Math.min(query.limit, MAX_PARSED - parsed);
       const options = { direction: 'backward', from: next, filter, limit } as const;
@@ -69,6 +75,8 @@ export class ActivityLog extends WithDeps<{
       next = page.next;
       for (const stored of page.events) {
         const entry = entryOf(stored);
+        earlier = end !== undefined && entry.at < end ? earlier + 1 : 0;
+        if (earlier >= EARLIER) return { lines: await this.#lines(tenantId, found), next: undefined };
         if (!selects(query, entry)) continue;
         found.push(entry);
         if (found.length < query.limit) continue;
