@@ -20,6 +20,7 @@ import { PLATFORM } from '../../domain/core/platform.ts';
 import { partnerScope } from '../../domain/partners/partner.ts';
 import { isTenantId } from '../../domain/tenancy/tenant.ts';
 import type { Streams } from '../core/commands/streams.ts';
+import { timeSlices } from '../core/concurrency/time-slices.ts';
 import { WithDeps } from '../core/with-deps.ts';
 import type { PartnerDirectory } from '../partners/partner-directory.ts';
 import type { Clock } from '../ports/clock.ts';
@@ -124,7 +125,10 @@ export class Statements extends WithDeps<{
     const { currency } = priced.card;
     const parts: StatementParts[] = [];
     const byCustomer = Map.groupBy(invoices, ({ customer }) => customer.id);
+    const slice = timeSlices.of(partnerScope(partnerId), 'statements');
+    await slice.begin();
     for (const customer of customers) {
+      if (slice.isOver) await slice.next();
       const own = byCustomer.get(customer.id) ?? [];
       const begun = own.filter((invoice) => isWithin(invoice.window.from, window));
       await this.deps.counted(customer.id, undefined);
