@@ -8,7 +8,9 @@ import {
   StoreUnavailable,
 } from '../../ports/event-store.ts';
 import type { WrappedKey } from '../../ports/key-store.ts';
+import { timeSlices } from '../concurrency/time-slices.ts';
 import type { Cause, EventCodec, RecordedEvent } from '../events/event-codec.ts';
+import { ownerOf } from '../events/stream-name.ts';
 import type { KeyRing } from '../privacy/key-ring.ts';
 import { continueSpan, during } from '../runtime/tracing.ts';
 import { WithDeps } from '../with-deps.ts';
@@ -196,12 +198,15 @@ export class StreamBatch extends WithDeps<StreamBatchDeps & { readonly group: Gr
   ): Promise<RecordedEvent[]> {
     // If the stream has no event after the bound, it has no event of the earlier try.
     if ('after' in bound ? (current.position ?? '') <= bound.after : current.at < bound.since) return [];
+    const slice = timeSlices.of(ownerOf(stream), 'appendedBefore');
+    await slice.begin();
     const found: RecordedEvent[] = [];
     let from: number | undefined;
     // The first pages are small, since usually only a few events follow the bound.
     for (let limit = 8; ; limit = Math.min(limit * 4, 512)) {
       const page = await this.deps.events.readStream(stream, { direction: 'backward', from, limit });
       for (const stored of page) {
+        if (slice.isOver) await slice.next();
         const event = this.deps.codec.decode(stored);
         if (isOf(cause, event)) found.unshift(event);
         else if (found.length > 0) return found;

@@ -7,6 +7,7 @@ import { testClock } from '../../../support/fakes.ts';
 import { countingEvents } from '../../../support/faults.ts';
 import { BEGINNING } from '../../../support/given.ts';
 import { memoryStores, startNode } from '../../../support/node.ts';
+import { ticksDuring } from '../../../support/ticks.ts';
 
 const definitions = bookEvents;
 const nodeOver = (events: EventStore, clock = testClock()) => startNode({ events, clock, definitions });
@@ -39,6 +40,16 @@ describe('a retried command', () => {
       const second = await nodeOver(events).commands.execute(several({ since: 0 }));
       expect(second.events.map((event) => event.id)).to.deep.equal(first.events.map((event) => event.id));
     });
+  });
+
+  it('lets other work run while it looks for the events of the first try', async () => {
+    const { events } = memoryStores();
+    await nodeOver(events).commands.execute(write('a'));
+    const other = nodeOver(events);
+    for (let n = 0; n < 600; n += 1) await other.commands.execute(write(`later ${n}`));
+    const node = nodeOver(events);
+    await node.states.load('acme', bookStream, 'one');
+    expect(await ticksDuring(() => node.commands.execute(retry('a')))).to.be.at.least(50);
   });
 
   it('is decided when the first try appended nothing', async () => {
