@@ -1,3 +1,4 @@
+import { nextTick } from '../../application/core/runtime/timers.ts';
 import { rateLimited } from '../http/errors.ts';
 import type { Peer } from './peer.ts';
 
@@ -7,6 +8,8 @@ export interface SocketLimits {
 }
 
 const RETRY_SECONDS = 10;
+/** Peers that are pinged in one tick. */
+const PINGED = 100;
 
 interface Tenant {
   readonly users: Map<string, Set<Peer>>;
@@ -67,6 +70,14 @@ export class Peers {
 
   *ofTenant(tenantId: string): Iterable<Peer> {
     for (const peers of this.#byTenant.get(tenantId)?.users.values() ?? []) yield* peers;
+  }
+
+  /** Pings all peers, some in each tick: a ping is a write to the connection. */
+  async ping(): Promise<void> {
+    for (const [nth, peer] of [...this.all()].entries()) {
+      if (nth % PINGED === PINGED - 1) await nextTick();
+      peer.ping();
+    }
   }
 
   *all(): Iterable<Peer> {

@@ -116,7 +116,7 @@ export class SocketServer {
       },
     });
     this.#heartbeat = setInterval(() => {
-      for (const peer of this.#peers.all()) peer.ping();
+      void this.#peers.ping();
     }, deps.heartbeatMs ?? HEARTBEAT_MS).unref();
     this.#checks = setInterval(() => {
       this.#replays.check();

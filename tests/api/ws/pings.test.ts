@@ -1,4 +1,6 @@
 import { expect } from 'chai';
+import type { Peer } from '../../../api/ws/peer.ts';
+import { Peers } from '../../../api/ws/peers.ts';
 import { untilPasses } from '../../support/eventually.ts';
 import { memoryStores } from '../../support/node.ts';
 import { startSocketNode } from '../../support/socket-node.ts';
@@ -36,5 +38,26 @@ describe('Pings', () => {
     socket.raw.on('ping', (payload: Buffer) => texts.add(payload.toString('hex')));
     await untilPasses(() => expect(texts.size).to.be.greaterThan(5));
     expect(socket.raw.readyState).to.equal(socket.raw.OPEN);
+  });
+
+  it('of many peers are sent over several ticks', async () => {
+    const peers = new Peers({ perUser: 1000, perTenant: 1000 });
+    let tick = 0;
+    const pinged = new Map<number, number>();
+    const ping = () => pinged.set(tick, (pinged.get(tick) ?? 0) + 1);
+    for (let nth = 0; nth < 450; nth += 1) {
+      // Only these members are used.
+      peers.add({ tenantId: 'acme', userId: 'bob', ping } as unknown as Peer);
+    }
+    let isOver = false;
+    const count = () => {
+      tick += 1;
+      if (!isOver) setImmediate(count);
+    };
+    setImmediate(count);
+    await peers.ping();
+    isOver = true;
+    expect([...pinged.values()].reduce((sum, each) => sum + each)).to.equal(450);
+    expect(Math.max(...pinged.values())).to.be.at.most(100);
   });
 });
