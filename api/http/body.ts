@@ -23,6 +23,8 @@ const JOINED = 1024;
 const STEPS = 16_384;
 /** Maximum number of values in a body, since a value costs far more memory than its bytes. */
 export const DEFAULT_VALUE_LIMIT = 100_000;
+/** Maximum number of members of all objects: parsing a new name takes far longer than an element of a list. */
+const MEMBER_LIMIT = 20_000;
 
 export interface BodyRules {
   /** Maximum bytes. */
@@ -43,7 +45,7 @@ const tooLarge = (limit: number): DomainError =>
 const malformed = (message: string): DomainError => new DomainError('malformed_json', message);
 
 /**
- * Checks nesting and number of values in the text, before a parser creates values. Yields where a pause is possible.
+ * Checks nesting and numbers of values and members in the text, before a parser creates values. Yields where a pause is possible.
  * @returns whether a number may become an integer only by rounding
  * @throws {DomainError} 400
  */
@@ -51,6 +53,7 @@ function* shapeChecks(text: string, valueLimit: number, lists?: LongLists): Gene
   let depth = 0;
   let steps = 0;
   let values = 1;
+  let members = 0;
   let isInexact = false;
   for (let at = 0; at < text.length; at += 1) {
     steps += 1;
@@ -67,7 +70,10 @@ function* shapeChecks(text: string, valueLimit: number, lists?: LongLists): Gene
     } else if (unit === 0x2c) {
       values += 1;
       lists?.comma(at);
-      if (values > valueLimit) throw tooManyValues(valueLimit);
+      if (values > valueLimit) throw tooMany('values', valueLimit);
+    } else if (unit === 0x3a) {
+      members += 1;
+      if (members > MEMBER_LIMIT) throw tooMany('members of objects', MEMBER_LIMIT);
     } else if (isDigit(unit)) {
       const begin = at;
       while (isOfNumber(text.charCodeAt(at + 1))) at += 1;
@@ -101,8 +107,8 @@ const isDigit = (unit: number): boolean => unit >= 0x30 && unit <= 0x39;
 const isOfNumber = (unit: number): boolean =>
   isDigit(unit) || unit === 0x2e || unit === 0x65 || unit === 0x45 || unit === 0x2b || unit === 0x2d;
 
-const tooManyValues = (limit: number): DomainError =>
-  invalid([{ path: '', code: 'too_big', message: `The body has more than ${limit} values.` }]);
+const tooMany = (what: string, limit: number): DomainError =>
+  invalid([{ path: '', code: 'too_big', message: `The body has more than ${limit} ${what}.` }]);
 
 const tooSlow = (): DomainError =>
   invalid([{ path: '', code: 'too_slow', message: 'The body did not arrive in time.' }]);

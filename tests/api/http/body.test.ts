@@ -13,6 +13,9 @@ const good = JSON.stringify({ title: 'x' });
 const sized = (bytes: number): string => JSON.stringify({ title: 'x'.repeat(bytes - 12) });
 const nested = (depth: number): string => `{"title":"x","deep":${'['.repeat(depth)}${']'.repeat(depth)}}`;
 
+const named = (members: number): string =>
+  `{"title":"x","lines":[],"deep":[{${Array.from({ length: members - 3 }, (_, nth) => `"${nth}":1`).join()}}]}`;
+
 interface Case {
   readonly name: string;
   readonly body: string | Buffer;
@@ -86,6 +89,9 @@ const cases: readonly Case[] = [
     body: JSON.stringify({ title: 'x', note: '[{"\\'.repeat(200) }),
     status: 201,
   },
+  { name: '20,000 members', body: named(20_000), status: 201 },
+  { name: '20,001 members', body: named(20_001), status: 400, error: 'validation_failed' },
+  { name: 'colons in a text', body: JSON.stringify({ title: 'x', note: ':'.repeat(30_000) }), status: 201 },
   { name: '1 MiB', body: sized(1_048_576), status: 400, error: 'validation_failed' },
   { name: '1 MiB and a byte', body: sized(1_048_577), status: 413, error: 'payload_too_large' },
   {

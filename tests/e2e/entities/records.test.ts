@@ -118,7 +118,7 @@ describe('Records', () => {
     it('report at most 1,000 issues, and truncate long keys', async () => {
       const { ada, task } = here();
       const made = await create(ada, task, { title: 'x' });
-      const many = Object.fromEntries(Array.from({ length: 50_000 }, (_, i) => [`k${i}`, i]));
+      const many = Object.fromEntries(Array.from({ length: 15_000 }, (_, i) => [`k${i}`, i]));
       for (const answer of [
         await ada.api.post(at(task), { values: { size: 'big', ...many } }),
         await change(ada, made, { size: 'big', ...many }),
