@@ -8,6 +8,7 @@ import { parseSort } from '../../domain/expressions/sort.ts';
 import type { FieldSpecs } from '../../domain/expressions/tree.ts';
 import { openSqliteReadStore } from '../../infrastructure/read-store/sqlite/store.ts';
 import { documentOf } from '../support/filters.ts';
+import { ticksDuring } from '../support/ticks.ts';
 import { put, type Workbench, workbench } from './read-store/support.ts';
 
 /** More rows than one slice of a search scans. */
@@ -80,6 +81,22 @@ describe('SQLite read store: long searches', () => {
     expect(await store.count(bench.generation, { ...base, filter })).to.equal(ROWS);
     over = true;
     expect(ticks).to.be.greaterThan(2);
+  });
+
+  it('let other work of the process run between two pages of a list', async () => {
+    let pages = 0;
+    const ticks = await ticksDuring(async () => {
+      for (let after: Cursor | undefined; ; pages += 1) {
+        const query = { ...base, order: 'asc', limit: 200, after } as const;
+        const { next } = await store.find(bench.generation, query);
+        const entries = await store.entries(bench.generation, query);
+        if (next === undefined) return;
+        expect(entries.at(-1)).to.deep.equal(next);
+        after = next;
+      }
+    });
+    expect(pages).to.be.at.least(ROWS / 200 - 1);
+    expect(ticks).to.be.at.least(2 * pages);
   });
 
   it('end without an error when the generation is dropped', async () => {

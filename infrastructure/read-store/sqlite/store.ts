@@ -2,6 +2,7 @@ import { setImmediate as nextTick } from 'node:timers/promises';
 import {
   type CollectionSpec,
   type DocKey,
+  type FindQuery,
   type GenerationId,
   type JsonObject,
   leaseNameOf,
@@ -80,6 +81,12 @@ export async function openSqliteReadStore({
     }
   }
 
+  /** Reads a page. Other work runs between two pages, since SQLite blocks this thread. */
+  async function readPage<T>({ after }: Pick<FindQuery, 'after'>, action: () => T): Promise<T> {
+    if (after !== undefined) await nextTick();
+    return read(() => sinceDrops(action));
+  }
+
   /** Runs several reads on one snapshot: commits of other processes are not visible in between. */
   const readAtOnce = <T>(action: () => T): Promise<T> =>
     read(() => connection.snapshot(() => sinceDrops(action)));
@@ -121,9 +128,9 @@ export async function openSqliteReadStore({
     get: (generation, { collection, tenant, id }) =>
       read(() => sinceDrops(() => collectionOf(generation, collection)?.load(tenant, id))),
     find: (generation, query) =>
-      read(() => sinceDrops(() => collectionOf(generation, query.collection)?.find(query) ?? { docs: [] })),
+      readPage(query, () => collectionOf(generation, query.collection)?.find(query) ?? { docs: [] }),
     entries: (generation, query) =>
-      read(() => sinceDrops(() => collectionOf(generation, query.collection)?.entries(query) ?? [])),
+      readPage(query, () => collectionOf(generation, query.collection)?.entries(query) ?? []),
     async findAll(generation, queries) {
       const found = await readAtOnce(() =>
         queries.map((query) => collectionOf(generation, query.collection)?.texts(query) ?? []),
