@@ -110,25 +110,34 @@ export const turnoversOver = (sums: Map<string, Turnover>, lines: PostingEvent['
   }
 };
 
+/** Lets other work run if a long computation has used its time. */
+export type Pause = () => Promise<void> | undefined;
+
+/** Documents that are summed between two pauses. */
+const SUMMED = 128;
+
 /**
  * Sums of amounts dated before a range (`before`), and up to the end of the range (`through`).
  * @param found results of {@link balanceQueries}, read together
  */
-export const turnoversIn = (
+export const turnoversIn = async (
   found: readonly (readonly Document[])[],
   days: Days,
-): { readonly before: Turnovers; readonly through: Turnovers } => {
+  pause: Pause,
+): Promise<{ readonly before: Turnovers; readonly through: Turnovers }> => {
   // These collections hold only documents of type `BalanceDoc`.
   const [months = [], ...parts] =
     found as readonly (readonly unknown[])[] as readonly (readonly BalanceDoc[])[];
-  const through = (cut: string): Turnovers => {
+  const through = async (cut: string): Promise<Turnovers> => {
     const turnovers = new Map<string, Turnover>();
-    for (const { period, account, buckets } of months) {
+    for (const [nth, { period, account, buckets }] of months.entries()) {
+      if (nth % SUMMED === SUMMED - 1) await pause();
       for (const [month, bucket] of Object.entries(buckets)) {
         if (`${period}-${month}` < monthOf(cut)) addBucket(turnovers, account, bucket);
       }
     }
-    for (const { period, account, buckets } of parts.flat()) {
+    for (const [nth, { period, account, buckets }] of parts.flat().entries()) {
+      if (nth % SUMMED === SUMMED - 1) await pause();
       if (period !== monthOf(cut)) continue;
       for (const [day, bucket] of Object.entries(buckets)) {
         if (`${period}-${day}` <= cut) addBucket(turnovers, account, bucket);
@@ -137,7 +146,8 @@ export const turnoversIn = (
     return turnovers;
   };
   const opening = openingOf(days);
-  return { before: opening === undefined ? new Map() : through(opening), through: through(days.to) };
+  const before = opening === undefined ? new Map() : await through(opening);
+  return { before, through: await through(days.to) };
 };
 
 export const addBucket = (

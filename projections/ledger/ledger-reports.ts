@@ -1,7 +1,7 @@
 import type { DocumentReader } from '../../domain/core/projection.ts';
 import type { AccountType } from '../../domain/ledger/account.ts';
 import { type AccountDoc, LAST_CHANGE, type LastChange, WHOLE_CHART } from './ledger.ts';
-import { balanceQueries, type Turnover, type Turnovers, turnoversIn } from './ledger-balances.ts';
+import { balanceQueries, type Pause, type Turnover, type Turnovers, turnoversIn } from './ledger-balances.ts';
 
 /** Reports (decisions, section 9). Amounts are exact sums in minor units, with the usual sign of the account type. */
 
@@ -43,6 +43,7 @@ export const presentBalances = async (
   reader: DocumentReader,
   tenantId: string,
   { currency, ...days }: Range,
+  pause: Pause = () => undefined,
 ): Promise<Balances & { readonly lastChange: string | undefined }> => {
   const queries = [LAST_CHANGE, WHOLE_CHART, ...balanceQueries(currency, days)];
   const [changes = [], chart = [], ...balances] = await reader.findAll(tenantId, queries);
@@ -51,7 +52,7 @@ export const presentBalances = async (
   return {
     lastChange: last?.position,
     chart: chart as readonly unknown[] as readonly AccountDoc[],
-    ...turnoversIn(balances, days),
+    ...(await turnoversIn(balances, days, pause)),
   };
 };
 

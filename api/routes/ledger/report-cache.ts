@@ -62,9 +62,11 @@ export class ReportCache {
     print: (balances: Balances) => string,
   ): Promise<Uint8Array> {
     const folded = await this.#reader.checkpoint(tenantId);
-    const { lastChange, ...balances } = await presentBalances(this.#reader, tenantId, range);
+    const slice = timeSlices.of(tenantId, 'report');
+    const pause = () => slice.pause();
+    const { lastChange, ...balances } = await presentBalances(this.#reader, tenantId, range, pause);
     // Reading a large chart has used the time of its tick.
-    if (balances.chart.length > LARGE_CHART) await timeSlices.of(tenantId, 'report').next();
+    if (balances.chart.length > LARGE_CHART) await slice.next();
     const bytes = Buffer.from(print(balances));
     // On a store without transactions the last change can be visible before the balances of its batch.
     const isWhole = lastChange === undefined || (folded !== undefined && lastChange <= folded);
