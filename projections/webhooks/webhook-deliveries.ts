@@ -137,7 +137,9 @@ export const deliveriesOf = async (
       reader.entries('webhook_deliveries', tenantId, { ...query, index: 'by_status', equals, limit }),
     ),
   );
-  const ends = found.flat().sort((one, other) => compareText(keyOf(other), keyOf(one)));
+  // A delivery whose status changes between two of these reads is in both results.
+  const distinct = new Map(found.flat().map((end) => [end.id, end]));
+  const ends = [...distinct.values()].sort((one, other) => compareText(keyOf(other), keyOf(one)));
   const ids = ends.slice(0, page.limit).map(({ id }) => id);
   const docs = await Promise.all(ids.map((id) => deliveries.get(reader, tenantId, id)));
   return {
