@@ -1,5 +1,6 @@
 import type { Cascade } from '../../domain/bulk/session-events.ts';
 import { RecordDeleted, RecordUpdated, recordStream } from '../../domain/entities/record.ts';
+import { timeSlices } from '../core/concurrency/time-slices.ts';
 import { dataOf, type EventCodec } from '../core/events/event-codec.ts';
 import { logPages } from '../core/events/log-pages.ts';
 import { tenantPrefix } from '../core/events/stream-name.ts';
@@ -21,17 +22,23 @@ export const deletionPrefix = (sessionId: string): string => `bulk:${sessionId}:
 export const isDeletionOf = (sessionId: string, deletionId: string): boolean =>
   deletionId.startsWith(deletionPrefix(sessionId));
 
-const PAGE = 1000;
+/** Events per read: the event of a deletion holds the whole record. */
+const PAGE = 64;
 
 /**
  * Counts the records that the session deleted in addition to its rows, and the records in which it cleared references;
  * undefined for other operations than deletion. Reads the log, so that the counts include all runs.
  */
 export const countCascade = async (
-  deps: { readonly events: EventStore; readonly codec: EventCodec; readonly referrers: Referrers },
-  { opParams, tenantId, sessionId, entityName, since }: CommitRun,
+  deps: {
+    readonly events: Pick<EventStore, 'readAll'>;
+    readonly codec: EventCodec;
+    readonly referrers: Pick<Referrers, 'canPointTo'>;
+  },
+  run: Pick<CommitRun, 'opParams' | 'tenantId' | 'sessionId' | 'entityName' | 'since'>,
   rows: readonly string[],
 ): Promise<Cascade | undefined> => {
+  const { opParams, tenantId, sessionId, entityName, since } = run;
   if (opParams.kind !== 'delete') return undefined;
   if (!(await deps.referrers.canPointTo(tenantId, entityName))) return NO_CASCADE;
   const filter = {
@@ -42,8 +49,10 @@ export const countCascade = async (
   const deleted = new Map<string, string>();
   /** Records in which any deletion cleared a reference; `by` is the deleted record to which the reference pointed. */
   const clears: { readonly id: string; readonly name: string; readonly by: string }[] = [];
+  const slice = timeSlices.of(tenantId, 'countCascade');
   for await (const page of logPages(deps.events, { from: since, filter, limit: PAGE })) {
     for (const stored of page) {
+      await slice.pause();
       const event = deps.codec.decodeOnce(stored);
       const gone = dataOf(RecordDeleted, event);
       if (gone !== undefined && isDeletionOf(sessionId, gone.deletion_id)) {
