@@ -133,13 +133,13 @@ export class BulkPreviews extends WithDeps<{
         const schema = await this.deps.schemas.cached(tenantId, name);
         return schema?.fields.find(({ key }) => key === fieldKey)?.reference?.on_delete;
       },
+      pause: () => slice.pause(),
     });
     const selected = new Set<string>();
     for (const [row, id] of rows.entries()) {
       if (kinds[row] !== SUCCEEDS) continue;
       selected.add(id);
       await plan.add(id, entityName);
-      if (slice.isOver) await slice.next();
     }
     for (const [row, id] of rows.entries()) {
       if (slice.isOver) await slice.next();
