@@ -53,6 +53,12 @@ const RULES: IForbiddenRuleType[] = [
     to: { path: '^application/', pathNot: '^application/(core|ports)/' },
   },
   {
+    name: 'application/ports imports no other part of the application',
+    severity: 'error',
+    from: { path: '^application/ports/' },
+    to: { path: '^application/', pathNot: '^application/ports/' },
+  },
+  {
     name: 'a projection imports its own area and the core',
     severity: 'error',
     from: { path: '^projections/([^/]+)/' },
