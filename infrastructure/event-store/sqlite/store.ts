@@ -41,6 +41,9 @@ export interface SqliteEventStoreOptions {
 }
 
 const DEFAULT_LIMIT = 1000;
+/** A scan ends after about this many characters of events: its caller holds the whole page. */
+const MAX_SCAN_UNITS = 8 * 1024 * 1024;
+const WHOLE: ScanBounds = { scanned: Number.POSITIVE_INFINITY, units: Number.POSITIVE_INFINITY };
 
 /**
  * The embedded event store: one SQLite file in WAL mode, every acknowledged append fsynced. Appends that are added
@@ -88,8 +91,8 @@ export function openSqliteEventStore(options: SqliteEventStoreOptions): EventSto
     },
     readStream: (stream, readOptions = {}) => readStream(log, stream, readOptions),
     readStreams: (streams, limit, enough) => readStreams(log, streams, limit, enough),
-    readAll: async (readOptions = {}) => (await scanAll(log, readOptions, Number.POSITIVE_INFINITY)).events,
-    scanAll: (readOptions, maxScanned) => scanAll(log, readOptions, maxScanned),
+    readAll: async (readOptions = {}) => (await scanAll(log, readOptions, WHOLE)).events,
+    scanAll: (readOptions, scanned) => scanAll(log, readOptions, { scanned, units: MAX_SCAN_UNITS }),
     onGrowth: (listener) => log.onGrowth(listener),
     wake: () => log.poll(),
     async end() {
@@ -159,10 +162,16 @@ async function readStreams(
   }
 }
 
+/** A scan ends after about this many scanned events, or characters of selected events. */
+interface ScanBounds {
+  readonly scanned: number;
+  readonly units: number;
+}
+
 async function scanAll(
   log: LiveLog,
   options: ReadAllOptions,
-  maxScanned: number,
+  most: ScanBounds,
 ): Promise<ScanPage & { events: StoredEvent[] }> {
   const { limit = DEFAULT_LIMIT, from } = options;
   const selection = select(options.filter);
@@ -170,6 +179,7 @@ async function scanAll(
   let bound = from === undefined ? (forward ? 0 : Number.MAX_SAFE_INTEGER) : offsetOf(from);
   const found: StoredEvent[] = [];
   let scanned = 0;
+  let units = 0;
   while (found.length < limit) {
     const wanted = limit - found.length;
     const page = await read(log, () => {
@@ -178,12 +188,15 @@ async function scanAll(
         ? log.reader.forward(bound, selection, wanted)
         : log.reader.backward(bound, selection, wanted);
     });
-    for (const event of page.events) found.push(event);
+    for (const event of page.events) {
+      found.push(event);
+      units += event.data.length + event.metadata.length;
+    }
     // Skipped blocks cost nothing: a step scans at most one window.
     scanned += Math.min(Math.abs(page.scanned - bound), WINDOW);
     bound = page.scanned;
     if (page.atEnd) return { events: found, scanned, next: undefined, position: formatPosition(bound) };
-    if (scanned >= maxScanned) break;
+    if (scanned >= most.scanned || units >= most.units) break;
     await nextTick();
   }
   const position = formatPosition(bound);
