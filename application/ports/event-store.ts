@@ -108,9 +108,9 @@ export interface EventStore {
   ): Promise<(readonly StoredEvent[])[]>;
   readAll(options?: ReadAllOptions): Promise<StoredEvent[]>;
   /**
-   * Like {@link readAll}, with bounded work: ends after `limit` selected events or about `maxScanned` scanned events,
-   * and returns where to continue. A store may end earlier when the events are large. Each call makes progress, however
-   * small `maxScanned` is.
+   * Like {@link readAll}, with bounded work: ends after `limit` selected events, about 8 million characters of them or
+   * about `maxScanned` scanned events, and returns where to continue. Each call makes progress, however small
+   * `maxScanned` is.
    */
   scanAll(options: ReadAllOptions, maxScanned: number): Promise<ScanPage>;
   /**

@@ -3,12 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { expect } from 'chai';
-import {
-  type EventStore,
-  type LogGrowth,
-  type Position,
-  StoreUnavailable,
-} from '../../application/ports/event-store.ts';
+import { type EventStore, type LogGrowth, StoreUnavailable } from '../../application/ports/event-store.ts';
 import { LiveLog } from '../../infrastructure/event-store/sqlite/live-log.ts';
 import { openDatabase } from '../../infrastructure/event-store/sqlite/schema.ts';
 import {
@@ -49,24 +44,6 @@ describe('SQLite event store: own behaviour', () => {
     const [one, two] = await Promise.all(live);
     expect(one?.events).to.have.length(5);
     for (const [n, seen] of (one?.events ?? []).entries()) expect(seen).to.equal(two?.events[n]);
-  });
-
-  it('ends a page of a scan after 8 million characters, and continues behind it', async () => {
-    const store = open();
-    const large = Array.from({ length: 40 }, () => event('NoteTaken', JSON.stringify('x'.repeat(500_000))));
-    for (const one of large) await store.append('a.s-1', 'any', [one]);
-    for (const filter of [undefined, { streamPrefix: 'a.' }]) {
-      const found: string[] = [];
-      let from: Position | undefined;
-      do {
-        const page = await store.scanAll({ from, filter }, 16_384);
-        expect(page.events.length).to.be.at.most(24);
-        found.push(...idsOf(page.events));
-        from = page.next;
-      } while (from !== undefined);
-      expect(found).to.deep.equal(idsOf(large));
-    }
-    expect(await store.readAll()).to.have.length(40);
   });
 
   it('gives the same result from cache and file, across skipped blocks', async () => {

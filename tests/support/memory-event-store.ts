@@ -18,6 +18,7 @@ import {
   offsetOf,
   parseOffset,
 } from '../../infrastructure/event-store/positions.ts';
+import { MAX_SCAN_UNITS } from '../../infrastructure/event-store/scan-bounds.ts';
 
 const DEFAULT_LIMIT = 1000;
 
@@ -80,18 +81,21 @@ export function openMemoryEventStore(): EventStore {
       const selection = select(options.filter);
       const step = options.direction === 'backward' ? -1 : 1;
       const events: StoredEvent[] = [];
+      let units = 0;
       let at = options.from === undefined ? (step > 0 ? 0 : log.length + 1) : offsetOf(options.from);
       for (let scanned = 0; ; scanned += 1) {
         const event = log[at + step - 1];
         if (event === undefined) {
           return { events, scanned, next: undefined, position: formatPosition(Math.min(at, log.length)) };
         }
-        if (events.length >= limit || scanned >= Math.max(1, maxScanned)) {
+        if (events.length >= limit || scanned >= Math.max(1, maxScanned) || units >= MAX_SCAN_UNITS) {
           const position = formatPosition(at);
           return { events, scanned, next: position, position };
         }
         at += step;
-        if (matches(selection, event)) events.push(event);
+        if (!matches(selection, event)) continue;
+        events.push(event);
+        units += event.data.length + event.metadata.length;
       }
     },
 

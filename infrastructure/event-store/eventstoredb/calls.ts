@@ -14,12 +14,29 @@ export async function withTimeout<T>(what: string, timeoutMs: number, call: () =
   return await Promise.race([call(), late.promise]);
 }
 
-/** Reads all items of a source of the client, or cancels the source at the time limit. */
-export async function collect<E>(what: string, timeoutMs: number, source: ReadSource<E>): Promise<E[]> {
+/**
+ * Reads the items of a source of the client. Cancels the source at the time limit, and after an item for which
+ * `isEnough` returns true.
+ */
+export async function collect<E>(
+  what: string,
+  timeoutMs: number,
+  source: ReadSource<E>,
+  isEnough: (item: E) => boolean = () => false,
+): Promise<E[]> {
   // The client emits errors even without a reader; an `error` event without a listener ends the process.
   source.on('error', () => {});
   try {
-    return await withTimeout(what, timeoutMs, () => Array.fromAsync(source));
+    return await withTimeout(what, timeoutMs, async () => {
+      const items: E[] = [];
+      for await (const item of source) {
+        items.push(item);
+        if (!isEnough(item)) continue;
+        source.cancel().catch(() => {});
+        break;
+      }
+      return items;
+    });
   } catch (error) {
     // Not awaited, since with a frozen server the cancellation would hang like the read.
     source.cancel().catch(() => {});

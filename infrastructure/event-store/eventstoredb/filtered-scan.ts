@@ -13,6 +13,7 @@ import {
   StoreUnavailable,
 } from '../../../application/ports/event-store.ts';
 import { formatPosition } from '../positions.ts';
+import type { ScanBounds } from '../scan-bounds.ts';
 import { decodeEvent, isSystem, logPosition } from './codec.ts';
 import type { TimedConnection } from './connection.ts';
 import { unavailable } from './errors.ts';
@@ -26,19 +27,19 @@ interface FilteredScan {
   readonly from: Position | undefined;
   readonly selection: Selection;
   readonly limit: number;
-  readonly maxScanned: number;
+  readonly most: ScanBounds;
   /** The end of the log before the scan. */
   readonly end: Position;
 }
 
 /**
- * Reads forward by a subscription with the server's filter, up to the end of the log, `limit` or `maxScanned`.
+ * Reads forward by a subscription with the server's filter, up to the end of the log, `limit` or `most`.
  * @returns undefined when the server sends nothing for `timeoutMs`, as servers before 23.10 do at the end of the log
  * @throws {StoreUnavailable}
  */
 export async function filteredScan(
   { connection, timeoutMs }: TimedConnection,
-  { from, selection, limit, maxScanned, end }: FilteredScan,
+  { from, selection, limit, most, end }: FilteredScan,
 ): Promise<(ScanPage & { events: StoredEvent[] }) | undefined> {
   const start = from === undefined ? undefined : logPosition(from);
   const feed = new Feed((onCheckpoint) =>
@@ -52,20 +53,25 @@ export async function filteredScan(
   /** Returned at the end of the log instead of `position`, which a checkpoint may have moved to a system event. */
   let lastEvent = end;
   let scanned = 0;
+  let units = 0;
   try {
     for (;;) {
       const chunk = feed.take(limit - found.length);
-      for (const event of selectedOf(chunk, selection)) found.push(event);
+      for (const event of selectedOf(chunk, selection)) {
+        found.push(event);
+        units += event.data.length + event.metadata.length;
+      }
       scanned += chunk.events.length;
       if (chunk.checkpoint !== undefined) scanned += SEARCH_WINDOW * CHECKPOINT_INTERVAL;
       const received = chunk.events.at(-1)?.event?.position;
       lastEvent = later(lastEvent, received);
       position = later(later(position, received), chunk.checkpoint);
-      if (found.length >= limit) return { events: found, scanned, next: position, position };
+      if (found.length >= limit || units >= most.units)
+        return { events: found, scanned, next: position, position };
       if (feed.isDrained && (feed.live || position >= end)) {
         return { events: found, scanned, next: undefined, position: lastEvent };
       }
-      if (scanned >= maxScanned && position > (from ?? '')) {
+      if (scanned >= most.scanned && position > (from ?? '')) {
         return { events: found, scanned, next: position, position };
       }
       if (chunk.events.length > 0 || chunk.checkpoint !== undefined) continue;

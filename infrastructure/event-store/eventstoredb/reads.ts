@@ -8,6 +8,7 @@ import type {
   StoredEvent,
 } from '../../../application/ports/event-store.ts';
 import { formatPosition } from '../positions.ts';
+import { type ScanBounds, WHOLE } from '../scan-bounds.ts';
 import { collect } from './calls.ts';
 import { decodeEvent, isSystem, logPosition } from './codec.ts';
 import type { Connection, TimedConnection } from './connection.ts';
@@ -100,26 +101,26 @@ async function streamPage(
 export async function scanAll(
   timed: TimedConnection,
   options: ReadAllOptions,
-  maxScanned = Number.POSITIVE_INFINITY,
+  most: ScanBounds = WHOLE,
 ): Promise<ScanPage & { events: StoredEvent[] }> {
   const { from, limit = DEFAULT_LIMIT } = options;
   const selection = select(options.filter);
   if (selection === undefined || options.direction === 'backward' || limit <= 0) {
-    return scanPages(timed, options, maxScanned);
+    return scanPages(timed, options, most);
   }
   const end = await readEnd(timed);
   if (end === undefined || (from !== undefined && from >= end)) {
     return { events: [], scanned: 0, next: undefined, position: from ?? formatPosition(0) };
   }
-  const scan = { from, selection, limit, maxScanned, end };
-  return (await filteredScan(timed, scan)) ?? scanPages(timed, options, maxScanned);
+  const scan = { from, selection, limit, most, end };
+  return (await filteredScan(timed, scan)) ?? scanPages(timed, options, most);
 }
 
 /** Reads `$all` in pages. `options.from` is exclusive, also when the server returns the event at it. */
 async function scanPages(
   { connection, timeoutMs }: TimedConnection,
   options: ReadAllOptions,
-  maxScanned: number,
+  most: ScanBounds,
 ): Promise<ScanPage & { events: StoredEvent[] }> {
   const { from: bound, limit = DEFAULT_LIMIT } = options;
   const backward = options.direction === 'backward';
@@ -133,12 +134,17 @@ async function scanPages(
   /** Position of the product's last event; a forward scan returns it at the end of the log. */
   let lastOwn: Position | undefined = bound;
   let scanned = 0;
+  let units = 0;
+  const isEnough = ({ event }: AllStreamResolvedEvent): boolean => {
+    if (event?.data instanceof Uint8Array) units += event.data.length;
+    return units >= most.units;
+  };
   let spare = 0;
   while (found.length < limit) {
     // When reading forward, the server returns the event at the bound again.
     const again = !backward && last !== undefined ? 1 : 0;
     const maxCount = Math.min(limit - found.length + again + spare, PAGE);
-    const page = await allPage(searching, { from, backward, maxCount }, filter);
+    const page = await allPage(searching, { from, backward, maxCount }, filter, isEnough);
     const before = last;
     for (const { event } of page) {
       if (found.length >= limit) break;
@@ -151,12 +157,12 @@ async function scanPages(
       const named = { stream: event.streamId, type: event.type };
       if (!isSystem(event) && matches(selection, named)) found.push(decodeEvent(event));
     }
-    const full = found.length >= limit;
+    const full = found.length >= limit || units >= most.units;
     if (last === undefined || (!full && (last === before || page.length < maxCount))) {
       const position = (backward ? last : lastOwn) ?? formatPosition(0);
       return { events: found, scanned, next: undefined, position };
     }
-    if (full || scanned >= maxScanned) break;
+    if (full || scanned >= most.scanned) break;
     from = logPosition(last);
     // The page may have held events that were not selected, so the next page is larger.
     spare = Math.min(spare * 4 + SPARE, PAGE);
@@ -181,9 +187,10 @@ async function allPage(
   { connection, timeoutMs }: TimedConnection,
   range: Parameters<Connection['readAll']>[0],
   filter: ReadFilter | undefined,
+  isEnough: (item: AllStreamResolvedEvent) => boolean,
 ): Promise<AllStreamResolvedEvent[]> {
   try {
-    return await collect('reading the log', timeoutMs, connection.readAll(range, filter));
+    return await collect('reading the log', timeoutMs, connection.readAll(range, filter), isEnough);
   } catch (error) {
     throw unavailable(error);
   }

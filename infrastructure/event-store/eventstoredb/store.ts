@@ -10,6 +10,7 @@ import {
 import type { Logger } from '../../../application/ports/logger.ts';
 import { checkAppend } from '../checks.ts';
 import { formatPosition } from '../positions.ts';
+import { MAX_SCAN_UNITS } from '../scan-bounds.ts';
 import { withTimeout } from './calls.ts';
 import { encodeEvent, parsePosition } from './codec.ts';
 import { acquireConnection, type Connection, type TimedConnection } from './connection.ts';
@@ -100,9 +101,9 @@ export function overConnection(connection: Connection, wiring: Wiring): EventSto
       ensureOpen();
       return (await scanAll(timed, readOptions)).events;
     },
-    async scanAll(readOptions, maxScanned) {
+    async scanAll(readOptions, scanned) {
       ensureOpen();
-      return scanAll(timed, readOptions, maxScanned);
+      return scanAll(timed, readOptions, { scanned, units: MAX_SCAN_UNITS });
     },
     onGrowth(listener) {
       const listening = live.subscribe(listener);

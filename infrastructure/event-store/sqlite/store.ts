@@ -17,6 +17,7 @@ import { resultCode, unavailable } from '../../sqlite/errors.ts';
 import { requireFreeSpace } from '../../sqlite/free-space.ts';
 import { checkAppend } from '../checks.ts';
 import { formatPosition, isPosition, offsetOf, parseOffset } from '../positions.ts';
+import { MAX_SCAN_UNITS, type ScanBounds, WHOLE } from '../scan-bounds.ts';
 import { WINDOW } from './blocks.ts';
 import { LiveLog } from './live-log.ts';
 import { AppendQueue } from './queue.ts';
@@ -41,9 +42,6 @@ export interface SqliteEventStoreOptions {
 }
 
 const DEFAULT_LIMIT = 1000;
-/** A scan ends after about this many characters of events: its caller holds the whole page. */
-const MAX_SCAN_UNITS = 8 * 1024 * 1024;
-const WHOLE: ScanBounds = { scanned: Number.POSITIVE_INFINITY, units: Number.POSITIVE_INFINITY };
 
 /**
  * The embedded event store: one SQLite file in WAL mode, every acknowledged append fsynced. Appends that are added
@@ -160,12 +158,6 @@ async function readStreams(
     if (found.length >= streams.length || left <= 0) return found;
     await nextTick();
   }
-}
-
-/** A scan ends after about this many scanned events, or characters of selected events. */
-interface ScanBounds {
-  readonly scanned: number;
-  readonly units: number;
 }
 
 async function scanAll(

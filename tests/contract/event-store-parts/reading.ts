@@ -218,6 +218,25 @@ export function readingTests({ store, prefix }: Context): void {
       expect((await scan('backward', 10, 500, base)).found).to.have.length(2);
     });
 
+    it('ends a page after 8 million characters, and continues behind it', async () => {
+      const base = prefix();
+      const before = await store().end();
+      const large = Array.from({ length: 40 }, () => event('NoteTaken', JSON.stringify('x'.repeat(500_000))));
+      for (const one of large) await store().append(`${base}s-1`, 'any', [one]);
+      for (const filter of [undefined, { streamPrefix: base }]) {
+        const found: string[] = [];
+        let from = before;
+        do {
+          const page = await store().scanAll({ from, filter }, 16_384);
+          expect(page.events.length).to.be.at.most(24);
+          found.push(...idsOf(page.events));
+          from = page.next;
+        } while (from !== undefined);
+        expect(found).to.deep.equal(idsOf(large));
+      }
+      expect(idsOf(await store().readAll({ from: before }))).to.deep.equal(idsOf(large));
+    }).timeout(60_000);
+
     it('ends at once for types and streams without events', async () => {
       const page = await store().scanAll({ filter: { streamPrefix: prefix() } }, 1_000_000);
       expect([page.events, page.next]).to.deep.equal([[], undefined]);
