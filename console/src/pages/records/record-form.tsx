@@ -58,6 +58,17 @@ const parsedOf = ({ type }: EntityField, text: string): unknown => {
 
 const nameOf = ({ key }: EntityField): string => `values.${key}`;
 
+/** The value that the form shows first: of the record, or the default for a new record. */
+const givenOf = ({ key, default: fallback }: EntityField, record: EntityRecord | undefined): unknown =>
+  record === undefined ? fallback : record.values[key];
+
+/** A text with the line ends of a text area. */
+const lines = (text: string): string => text.replaceAll(/\r\n?/g, '\n');
+
+/** Whether a field still has its first text. Browsers may shorten times: 09:00:00.000 is 09:00. */
+const isUnchanged = (type: EntityField['type'], typed: string, first: string): boolean =>
+  typed === first || (type === 'datetime' && Date.parse(typed) === Date.parse(first));
+
 /** Values of the fields that were changed; null for fields that were emptied. */
 const changesOf = (
   fields: readonly EntityField[],
@@ -66,10 +77,8 @@ const changesOf = (
 ): Record<string, unknown> => {
   const changes: Record<string, unknown> = {};
   for (const field of fields) {
-    const text = values.exact(nameOf(field));
-    // Browsers send line ends as CR and LF.
-    const typed = field.type === 'long_text' || field.type === 'json' ? text.replaceAll('\r\n', '\n') : text;
-    if (typed === textOf(field, before?.values[field.key])) continue;
+    const typed = lines(values.exact(nameOf(field)));
+    if (isUnchanged(field.type, typed, lines(textOf(field, givenOf(field, before))))) continue;
     try {
       changes[field.key] = parsedOf(field, typed);
     } catch {
@@ -125,11 +134,7 @@ export const RecordDialog = ({ entity, record: present, onClose, onDone }: Recor
       }}
     >
       {entity.fields.map((field) => (
-        <Input
-          key={field.key}
-          field={field}
-          value={record === undefined ? field.default : record.values[field.key]}
-        />
+        <Input key={field.key} field={field} value={givenOf(field, record)} />
       ))}
     </DialogForm>
   );
@@ -159,7 +164,8 @@ const Input = ({ field, value }: InputProps) => {
   };
   switch (field.type) {
     case 'text':
-      return <TextField {...own} />;
+      // An input of one line would remove line breaks.
+      return <TextField {...own} {...(/[\r\n]/.test(own.defaultValue) ? { rows: 4 } : {})} />;
     case 'long_text':
       return <TextField {...own} rows={4} />;
     case 'json':

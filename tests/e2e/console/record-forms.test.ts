@@ -1,0 +1,64 @@
+import { expect } from 'chai';
+import type { Page } from 'playwright-core';
+import { z } from 'zod';
+import { consoleSuite, goTo } from '../../support/console-suite.ts';
+import type { TestTenant } from '../../support/world.ts';
+import { defineEntity, ENTITIES } from '../workflow/support.ts';
+
+const record = z.looseObject({ id: z.string(), values: z.record(z.string(), z.unknown()) });
+
+describe('The forms of records and entities', () => {
+  let tenant: TestTenant;
+
+  const site = consoleSuite(async ({ world }) => {
+    tenant = await world.tenant();
+  });
+
+  const define = async (name: string, fields: readonly object[]): Promise<void> => {
+    const answer = await tenant.admin.api.post(ENTITIES, { name, label: name, fields });
+    expect(answer.status, answer.text).to.equal(201);
+  };
+  const make = async (name: string, values: Record<string, unknown>): Promise<string> =>
+    (await tenant.admin.api.post(`${ENTITIES}/${name}/records`, { values })).as(record, 201).id;
+  const read = async (name: string, id: string) =>
+    (await tenant.admin.api.get(`${ENTITIES}/${name}/records/${id}`)).as(record);
+  const press = (page: Page, name: string) => page.getByRole('button', { name, exact: true }).click();
+  const saved = (page: Page) => page.getByText('The record was saved.').waitFor();
+
+  it('save no field that was not changed: line ends, line breaks, moments of a repeated hour', async () => {
+    await define('visit', [
+      { key: 'title', label: 'Title', type: 'text' },
+      { key: 'place', label: 'Place', type: 'text' },
+      { key: 'report', label: 'Report', type: 'long_text' },
+      { key: 'at', label: 'At', type: 'datetime' },
+    ]);
+    // In Berlin, both 00:30 and 01:30 UTC of this day are 02:30.
+    const values = { place: 'Hall 3\nGate 2', report: 'one\r\ntwo', at: '2026-10-25T01:30:00.000Z' };
+    const id = await make('visit', { ...values, title: 'First' });
+    const page = await site.browser.openAs(tenant.admin.token, `/records/visit/${id}`, {
+      timezoneId: 'Europe/Berlin',
+    });
+    await press(page, 'Change');
+    await page.getByRole('dialog').getByLabel('Title').fill('Second');
+    await press(page, 'Save');
+    await saved(page);
+    expect((await read('visit', id)).values).to.deep.equal({ ...values, title: 'Second' });
+  }).timeout(60_000);
+
+  it('leave a field empty whose default was removed', async () => {
+    await define('task', [
+      { key: 'title', label: 'Title', type: 'text' },
+      { key: 'room', label: 'Room', type: 'text', default: 'Office' },
+      { key: 'floor', label: 'Floor', type: 'integer', default: 2 },
+    ]);
+    const page = await site.visit(tenant.admin.token, '/records/task');
+    await press(page, 'New record');
+    const dialog = page.getByRole('dialog');
+    await dialog.getByLabel('Title').fill('Sweep');
+    await dialog.getByLabel('Room').fill('');
+    await press(page, 'Make the record');
+    await page.getByRole('heading', { level: 1, name: 'Sweep' }).waitFor();
+    const id = new URL(page.url()).pathname.split('/').at(-1) ?? '';
+    expect((await read('task', id)).values).to.deep.equal({ title: 'Sweep', floor: 2 });
+  }).timeout(60_000);
+});
