@@ -61,4 +61,16 @@ describe('The forms of records and entities', () => {
     const id = new URL(page.url()).pathname.split('/').at(-1) ?? '';
     expect((await read('task', id)).values).to.deep.equal({ title: 'Sweep', floor: 2 });
   }).timeout(60_000);
+
+  it('show every field, also two with the same label', async () => {
+    await define('trip', [
+      { key: 'out', label: 'Date', type: 'text' },
+      { key: 'back', label: 'Date', type: 'text' },
+    ]);
+    const id = await make('trip', { out: 'on Monday', back: 'on Friday' });
+    const page = await site.visit(tenant.admin.token, `/records/trip/${id}`);
+    const values = page.locator('.record-columns');
+    await values.getByText('on Friday').waitFor();
+    await values.getByText('on Monday').waitFor();
+  }).timeout(60_000);
 });

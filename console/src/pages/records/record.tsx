@@ -1,4 +1,5 @@
 import { Pencil, Trash2 } from 'lucide-react';
+import { Fragment } from 'react';
 import { Link, useLocation, useParams } from 'wouter';
 import { ApiError } from '../../../../client/src/index.ts';
 import {
@@ -105,14 +106,17 @@ const Whole = ({ entity, record }: { entity: Entity; record: EntityRecord }) => 
       {job === null ? null : <JobCard jobId={job} entity={entity} record={record} />}
       <div className="record-columns">
         <Card title="Values">
-          <Facts
-            of={Object.fromEntries(
-              entity.fields.map((field) => [
-                field.label,
-                <FullValue key={field.key} field={field} value={record.values[field.key]} />,
-              ]),
-            )}
-          />
+          {/* Not `Facts`, whose names are unique: two fields may have the same label. */}
+          <dl className="facts">
+            {entity.fields.map((field) => (
+              <Fragment key={field.key}>
+                <dt>{field.label}</dt>
+                <dd>
+                  <FullValue field={field} value={record.values[field.key]} />
+                </dd>
+              </Fragment>
+            ))}
+          </dl>
         </Card>
         <Card title="Record">
           <Facts
