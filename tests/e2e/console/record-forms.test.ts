@@ -73,4 +73,17 @@ describe('The forms of records and entities', () => {
     await values.getByText('on Friday').waitFor();
     await values.getByText('on Monday').waitFor();
   }).timeout(60_000);
+
+  it('keep the workflow of an entity when the list of workflows is not read', async () => {
+    await defineEntity(tenant, 'claim');
+    const page = await site.browser.openAs(tenant.admin.token, '/records/claim');
+    await page.route('**/api/v1/tenant/workflows?*', (route) => route.abort());
+    site.browser.expect(/net::ERR_FAILED/);
+    await press(page, 'Fields');
+    await page.getByRole('dialog').getByLabel('Label', { exact: true }).fill('Claims');
+    await press(page, 'Save');
+    await page.getByText('Claims was changed.').waitFor();
+    const { json } = await tenant.admin.api.get(`${ENTITIES}/claim`);
+    expect(json).to.include({ label: 'Claims', workflow: 'claim_flow' });
+  }).timeout(60_000);
 });

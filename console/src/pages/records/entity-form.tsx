@@ -11,7 +11,7 @@ import {
   SelectField,
   TextField,
   useAction,
-  usePages,
+  useRead,
 } from '../../kit/index.ts';
 import { type Entity, type EntityField, useEntities } from './schema.ts';
 
@@ -80,11 +80,10 @@ export const EntityDialog = ({ entity: given, onClose }: EntityDialogProps) => {
   const [, navigate] = useLocation();
   const present = entity?.fields ?? [];
   const [added, setAdded] = useState<readonly number[]>(entity === undefined ? [0] : []);
-  const workflows = usePages(['workflows', 'list'], (client, limit) =>
-    client.items('/api/v1/tenant/workflows', { params: { query: { limit } } }),
+  const workflows = useRead(['workflows', 'all'], (client) =>
+    Array.fromAsync(client.items('/api/v1/tenant/workflows', { params: { query: { limit: 200 } } })),
   );
-  const published =
-    workflows.data?.pages.flatMap(({ items }) => items).filter(({ version }) => version > 0) ?? [];
+  const published = workflows.data?.filter(({ version }) => version > 0) ?? [];
   const save = useAction(
     (client, { name, ...body }: components['schemas']['DefineEntityBody']) =>
       entity === undefined
@@ -95,7 +94,9 @@ export const EntityDialog = ({ entity: given, onClose }: EntityDialogProps) => {
       done: ({ label }) => `${label} was ${entity === undefined ? 'defined' : 'changed'}.`,
     },
   );
-  const options = [['', 'none'], ...published.map(({ name }) => [name, name] as const)] as const;
+  // Offers the entity's own workflow even before the list is read: saving must not detach it.
+  const offered = new Set([entity?.workflow ?? [], published.map(({ name }) => name)].flat());
+  const options = [['', 'none'], ...[...offered].map((name) => [name, name] as const)] as const;
   return (
     <DialogForm
       title={entity === undefined ? 'New entity' : `Fields of ${entity.label}`}
@@ -127,7 +128,6 @@ export const EntityDialog = ({ entity: given, onClose }: EntityDialogProps) => {
       ) : null}
       <TextField name="label" label="Label" required defaultValue={entity?.label} />
       <SelectField
-        key={published.length}
         name="workflow"
         label="Workflow"
         options={options}
