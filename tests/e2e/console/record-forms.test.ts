@@ -86,4 +86,22 @@ describe('The forms of records and entities', () => {
     const { json } = await tenant.admin.api.get(`${ENTITIES}/claim`);
     expect(json).to.include({ label: 'Claims', workflow: 'claim_flow' });
   }).timeout(60_000);
+
+  it('ask nothing about a deletion whose effects cannot be read', async () => {
+    await define('owner', [{ key: 'name', label: 'Name', type: 'text' }]);
+    const id = await make('owner', { name: 'Nora' });
+    const page = await site.browser.openAs(tenant.admin.token, '/time-travel');
+    const broken = { error: 'internal_error', message: 'Something failed.', request_id: 'r-1' };
+    const isList = ({ pathname }: URL): boolean => pathname === ENTITIES;
+    await page.route(isList, (route) => route.fulfill({ status: 500, json: broken }));
+    site.browser.expect(/status of 500/);
+    await goTo(page, `/records/owner/${id}`);
+    await page.getByRole('heading', { level: 1, name: 'Nora' }).waitFor();
+    await press(page, 'Delete');
+    await page.getByRole('list', { name: 'Messages' }).getByText('Something failed.').waitFor();
+    expect(await page.getByRole('dialog').count()).to.equal(0);
+    await page.unroute(isList);
+    await press(page, 'Delete');
+    await page.getByRole('dialog').getByText('Nothing refers to it.').waitFor();
+  }).timeout(60_000);
 });

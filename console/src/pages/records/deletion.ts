@@ -65,7 +65,7 @@ export const useDeletion = (entity: Entity, record: EntityRecord, onDone: () => 
   const ask = async (): Promise<void> => {
     setAsking(true);
     try {
-      const all = entities.data ?? (await entities.refetch()).data ?? [];
+      const all = entities.data ?? (await entities.refetch({ throwOnError: true })).data ?? [];
       const referrers = await referrersOf(client, all, entity.name, record.id);
       confirm({
         title: `Delete ${titleOf(entity.fields, record)}?`,
