@@ -104,4 +104,23 @@ describe('The forms of records and entities', () => {
     await press(page, 'Delete');
     await page.getByRole('dialog').getByText('Nothing refers to it.').waitFor();
   }).timeout(60_000);
+
+  it('delete a record that another person has changed, at the second attempt', async () => {
+    await define('sheet', [{ key: 'name', label: 'Name', type: 'text' }]);
+    const id = await make('sheet', { name: 'mine' });
+    const page = await site.visit(tenant.admin.token, `/records/sheet/${id}`);
+    await page.getByRole('heading', { level: 1, name: 'mine' }).waitFor();
+    const path = `${ENTITIES}/sheet/records/${id}`;
+    expect((await tenant.admin.api.patch(path, { values: { name: 'theirs' } })).status).to.equal(200);
+    await press(page, 'Delete');
+    await press(page, 'Delete record');
+    const dialog = page.getByRole('dialog');
+    await dialog.getByRole('alert').getByText('conflict').waitFor();
+    await dialog.getByRole('button', { name: 'Keep it as it is' }).click();
+    await page.getByRole('heading', { level: 1, name: 'theirs' }).waitFor();
+    await press(page, 'Delete');
+    await page.getByRole('dialog', { name: 'Delete theirs?' }).waitFor();
+    await press(page, 'Delete record');
+    await page.getByText('No record yet').waitFor();
+  }).timeout(60_000);
 });

@@ -1,3 +1,4 @@
+import { useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { Client } from '../../../../client/src/index.ts';
 import { toast, useAction, useClient, useConfirm } from '../../kit/index.ts';
@@ -53,6 +54,7 @@ const sentenceOf = ({ label, count, effect }: Referrers): string => {
 export const useDeletion = (entity: Entity, record: EntityRecord, onDone: () => void) => {
   const confirm = useConfirm();
   const client = useClient();
+  const queries = useQueryClient();
   const entities = useEntities();
   const [isAsking, setAsking] = useState(false);
   const remove = useAction(
@@ -75,7 +77,11 @@ export const useDeletion = (entity: Entity, record: EntityRecord, onDone: () => 
         ].join(' '),
         action: 'Delete record',
         run: async () => {
-          await remove.mutateAsync();
+          await remove.mutateAsync().catch((error: unknown) => {
+            // The page behind the dialogue then shows the changes of other people, and the next deletion names them.
+            void queries.invalidateQueries({ queryKey: ['record', entity.name] });
+            throw error;
+          });
           onDone();
         },
       });
