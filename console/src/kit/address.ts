@@ -1,4 +1,5 @@
-import { useSearchParams } from 'wouter';
+import { useLocation } from 'wouter';
+import { useSearch } from 'wouter/use-browser-location';
 
 /** The values that are not empty, as parts of a query or a body. */
 export const given = <T extends Readonly<Record<string, string>>>(values: T): Partial<T> => {
@@ -12,19 +13,17 @@ export const given = <T extends Readonly<Record<string, string>>>(values: T): Pa
  * @param names the parameters; `set` with an empty text removes a parameter, `clear` removes all
  */
 export const useFilters = <N extends string>(names: readonly N[]) => {
-  const [params, setParams] = useSearchParams();
-  const edit = (changes: Iterable<readonly [string, string]>): void =>
-    setParams(
-      (present) => {
-        const next = new URLSearchParams(present);
-        for (const [name, value] of changes) {
-          if (value === '') next.delete(name);
-          else next.set(name, value);
-        }
-        return next;
-      },
-      { replace: true },
-    );
+  // Not `useSearchParams`, which decodes values twice: `%20` in a text would be a space.
+  const params = new URLSearchParams(useSearch());
+  const [path, navigate] = useLocation();
+  const edit = (changes: Iterable<readonly [string, string]>): void => {
+    const next = new URLSearchParams(location.search);
+    for (const [name, value] of changes) {
+      if (value === '') next.delete(name);
+      else next.set(name, value);
+    }
+    navigate(next.size === 0 ? path : `${path}?${next}`, { replace: true });
+  };
   return {
     of: (name: N): string => params.get(name) ?? '',
     isAny: names.some((name) => params.has(name)),

@@ -123,4 +123,18 @@ describe('The forms of records and entities', () => {
     await press(page, 'Delete record');
     await page.getByText('No record yet').waitFor();
   }).timeout(60_000);
+
+  it('filter by a text with an encoded character', async () => {
+    await define('link', [{ key: 'name', label: 'Name', type: 'text' }]);
+    for (const name of ['a%20b', 'a b']) await make('link', { name });
+    const page = await site.visit(tenant.admin.token, '/records/link');
+    const filter = page.getByRole('combobox', { name: 'Filter' });
+    await page.getByText('2 records', { exact: true }).waitFor();
+    await filter.fill('name == "a%20b"');
+    await filter.press('Escape');
+    await filter.press('Enter');
+    await page.getByText('1 record that match the filter').waitFor();
+    await page.getByRole('gridcell', { name: 'a%20b', exact: true }).waitFor();
+    expect(await filter.inputValue()).to.equal('name == "a%20b"');
+  }).timeout(60_000);
 });
