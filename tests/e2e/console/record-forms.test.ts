@@ -137,4 +137,19 @@ describe('The forms of records and entities', () => {
     await page.getByRole('gridcell', { name: 'a%20b', exact: true }).waitFor();
     expect(await filter.inputValue()).to.equal('name == "a%20b"');
   }).timeout(60_000);
+
+  it('keep a chosen person when the list of people grows', async () => {
+    await define('shift', [{ key: 'worker', label: 'Worker', type: 'user' }]);
+    const [ada] = [await tenant.person('Ada'), await tenant.person('Ben')];
+    const page = await site.browser.openAs(tenant.admin.token, '/records/shift');
+    await press(page, 'New record');
+    const worker = page.getByRole('dialog').getByLabel('Worker');
+    await worker.selectOption(ada.id);
+    const cleo = await tenant.person('Cleo');
+    // The list of people is no longer fresh when the window gets the focus.
+    await page.clock.setFixedTime(Date.now() + 120_000);
+    await page.evaluate(`window.dispatchEvent(new Event('visibilitychange'))`);
+    await worker.locator(`option[value="${cleo.id}"]`).waitFor({ state: 'attached' });
+    expect(await worker.inputValue()).to.equal(ada.id);
+  }).timeout(60_000);
 });

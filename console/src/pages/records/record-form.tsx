@@ -206,7 +206,6 @@ const UserInput = (own: OwnProps) => {
   const isKnown = own.defaultValue === '' || options.some(([id]) => id === own.defaultValue);
   return (
     <SelectField
-      key={options.length}
       {...own}
       options={[NONE, ...options, ...(isKnown ? [] : [[own.defaultValue, own.defaultValue] as const])]}
     />
