@@ -1,9 +1,19 @@
 import { expect } from 'chai';
 import type { Page } from 'playwright-core';
+import { z } from 'zod';
 import { flawsOf } from '../../support/console.ts';
 import { consoleSuite, goTo, XSS } from '../../support/console-suite.ts';
 import { eventually } from '../../support/server.ts';
-import { BASE, type Member, NOTIFICATIONS, say, type TestTenant, talk, token } from '../../support/world.ts';
+import {
+  BASE,
+  type Member,
+  NOTIFICATIONS,
+  say,
+  type TestTenant,
+  talk,
+  token,
+  USERS,
+} from '../../support/world.ts';
 
 describe('The message pages', () => {
   let tenant: TestTenant;
@@ -128,6 +138,37 @@ describe('The message pages', () => {
       expect(await page.getByRole('log').count()).to.equal(0);
       expect(await flawsOf(page)).to.deep.equal([]);
     }
+  }).timeout(60_000);
+
+  it('show nobody the unsent text of another person', async () => {
+    const password = 'a-long-password-1';
+    const email = `cleo@${tenant.id.replace('_', '-')}.example`;
+    const made = await tenant.admin.api.post(USERS, {
+      email,
+      display_name: 'Cleo',
+      role: 'operator',
+      password,
+    });
+    const { id: cleo } = made.as(z.looseObject({ id: z.string() }), 201);
+    const answer = await ada.api.post(BASE, { participant_user_ids: [ben.id, cleo] });
+    const { id: both } = answer.as(z.looseObject({ id: z.string() }), 201);
+    const page = await site.browser.openAs(ada.token, `/messages/${both}`);
+    await box(page).fill('not for Cleo');
+    await page.getByRole('link', { name: 'Notifications', exact: true }).click();
+    await page.getByRole('heading', { level: 1, name: 'Notifications' }).waitFor();
+    await goTo(page, `/messages/${both}`);
+    expect(await box(page).inputValue()).to.equal('not for Cleo');
+    await page.getByRole('button', { name: /^Account/ }).click();
+    await page.getByRole('menuitem', { name: 'Sign out' }).click();
+    await page.getByLabel('E-mail').fill(email);
+    await page.getByRole('textbox', { name: 'Password' }).fill(password);
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await page
+      .getByRole('button', { name: /^Account/ })
+      .getByText(email)
+      .waitFor();
+    await goTo(page, `/messages/${both}`);
+    expect(await box(page).inputValue()).to.equal('');
   }).timeout(60_000);
 
   it('read older messages, and show and send each message once when connections are cut', async () => {

@@ -1,21 +1,27 @@
-import { useQueryClient } from '@tanstack/react-query';
+import { type QueryClient, useQueryClient } from '@tanstack/react-query';
 import { SendHorizontal } from 'lucide-react';
 import { useEffect, useState } from 'react';
 import { IconButton, MentionField, Problem, useAction, useMentions } from '../../kit/index.ts';
 import { addMessage } from './messages.ts';
 
-/** Unsent texts by conversation; lost when the page is closed. */
-const drafts = new Map<string, string>();
+/** Unsent texts by conversation; lost when the person signs out, as the caches are, or closes the page. */
+const draftsOf = (queries: QueryClient): Map<string, string> => {
+  const drafts = DRAFTS.get(queries) ?? new Map<string, string>();
+  DRAFTS.set(queries, drafts);
+  return drafts;
+};
+const DRAFTS = new WeakMap<QueryClient, Map<string, string>>();
 
 /** Writes into a conversation. The text stays until the server has accepted it. */
 export const Composer = ({ conversation, title }: { conversation: string; title: string }) => {
   const mentions = useMentions();
   const queries = useQueryClient();
+  const drafts = draftsOf(queries);
   const [text, setText] = useState(drafts.get(conversation) ?? '');
   useEffect(() => {
     if (text === '') drafts.delete(conversation);
     else drafts.set(conversation, text);
-  }, [conversation, text]);
+  }, [drafts, conversation, text]);
   const send = useAction((client, body: string) =>
     client.post('/api/v1/tenant/messaging/conversations/{id}/messages', {
       params: { path: { id: conversation } },
