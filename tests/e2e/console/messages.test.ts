@@ -171,6 +171,31 @@ describe('The message pages', () => {
     expect(await box(page).inputValue()).to.equal('');
   }).timeout(60_000);
 
+  it('mark a message as read that came while an earlier mark was under way', async () => {
+    const [carl, dora] = [await tenant.person('Carl'), await tenant.person('Dora')];
+    const id = await talk(carl, dora);
+    const page = await site.browser.openAs(dora.token, `/messages/${id}`);
+    await page.getByText('Live', { exact: true }).waitFor();
+    await messages(page).getByText('No messages yet.').waitFor();
+    const [marked, answers] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    await page.route(
+      `**${BASE}/${id}/read`,
+      async (route) => {
+        const response = await route.fetch();
+        marked.resolve();
+        await answers.promise;
+        await route.fulfill({ response });
+      },
+      { times: 1 },
+    );
+    await say(carl, id, 'one');
+    await marked.promise;
+    await say(carl, id, 'two');
+    await messages(page).getByText('two', { exact: true }).waitFor();
+    answers.resolve();
+    await eventually('both are read', async () => (await unreadOf(dora, id)) === 0);
+  }).timeout(60_000);
+
   it('read older messages, and show and send each message once when connections are cut', async () => {
     const [carl, dora] = [await tenant.person('Carl'), await tenant.person('Dora')];
     const id = await talk(carl, dora);

@@ -108,8 +108,16 @@ export const useLiveConversations = (): void => {
   });
 };
 
-/** Shows a conversation as read at once, without reading the list again. */
-export const showRead = (queries: QueryClient, id: string): void => {
-  change(queries, id, (before) => ({ ...before, unread_count: 0 }), false);
+/**
+ * Shows messages of a conversation as read at once, without reading the list again. Those that came after the request
+ * stay unread, and are marked next.
+ */
+export const showRead = (queries: QueryClient, id: string, read: number): void => {
+  change(
+    queries,
+    id,
+    (before) => ({ ...before, unread_count: Math.max(0, before.unread_count - read) }),
+    false,
+  );
   void queries.invalidateQueries({ queryKey: ['unread'] });
 };

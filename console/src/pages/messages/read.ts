@@ -29,7 +29,7 @@ export const useMarkRead = (conversation: Conversation | undefined): void => {
       () => {
         last.current = Date.now();
         client.post('/api/v1/tenant/messaging/conversations/{id}/read', { params: { path: { id } } }).then(
-          () => showRead(queries, id),
+          () => showRead(queries, id, unread),
           // The conversation stays unread, and is marked as read with the next message.
           () => undefined,
         );
