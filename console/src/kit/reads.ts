@@ -8,7 +8,7 @@ import {
 } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { Client } from '../../../client/src/index.ts';
-import { useClient } from './client.tsx';
+import { useClient, useTenant } from './client.tsx';
 
 /** A query key: the name of the resource, then the values it depends on. Actions invalidate by a prefix. */
 export type Key = readonly [resource: string, ...parts: unknown[]];
@@ -16,13 +16,17 @@ export type Key = readonly [resource: string, ...parts: unknown[]];
 export type Read<T> = UseQueryResult<T, Error>;
 
 interface ReadOptions {
-  /** Interval (ms) of repeated reads; `false`: reads are not repeated. */
+  /** Interval (ms) of repeated reads; `false`: reads are not repeated, as under impersonation. */
   readonly every?: number | false | undefined;
   /** For how long (ms) an answer counts as fresh when its page is opened again; default 5000. */
   readonly stale?: number | undefined;
   /** Default true. */
   readonly enabled?: boolean | undefined;
 }
+
+/** Under impersonation each request is recorded in the log, so reads are not repeated. */
+const useInterval = (every: number | false): number | false =>
+  useTenant()?.impersonatedBy === undefined ? every : false;
 
 /**
  * Reads, and reads again when an action invalidates the key and after each interval `every`. A page that is opened or
@@ -34,10 +38,11 @@ export const useRead = <T>(
   { every = false, stale = 5000, enabled = true }: ReadOptions = {},
 ): Read<T> => {
   const client = useClient();
+  const interval = useInterval(every);
   return useQuery({
     queryKey: key,
     queryFn: ({ signal }) => read(client, signal),
-    refetchInterval: every,
+    refetchInterval: interval,
     staleTime: stale,
     enabled,
   });
@@ -88,6 +93,7 @@ export const usePages = <T>(
 ): Paged<T> => {
   const client = useClient();
   const queries = useQueryClient();
+  const interval = useInterval(every);
   const queryKey = [...key, 'pages'];
   const isShort = ({ state }: { state: { data: InfiniteData<PageOf<T>> | undefined } }): boolean =>
     (state.data?.pages.length ?? 0) <= FEW_PAGES;
@@ -101,7 +107,7 @@ export const usePages = <T>(
     initialPageParam: undefined as PageOf<T>['next'],
     queryFn: ({ pageParam: next }) => (next === undefined ? take(list(client, size), size) : next()),
     getNextPageParam: (last) => last.next,
-    refetchInterval: every === false ? false : (query) => (isShort(query) ? every : false),
+    refetchInterval: (query) => (isShort(query) ? interval : false),
     refetchOnWindowFocus: isShort,
     staleTime: stale,
     enabled,

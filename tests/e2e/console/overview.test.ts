@@ -2,7 +2,8 @@ import { expect } from 'chai';
 import type { Page } from 'playwright-core';
 import { z } from 'zod';
 import { flawsOf } from '../../support/console.ts';
-import { consoleSuite } from '../../support/console-suite.ts';
+import { consoleSuite, goTo } from '../../support/console-suite.ts';
+import { impersonate } from '../../support/impersonate.ts';
 import { eventually } from '../../support/server.ts';
 import { type Member, say, type TestTenant, talk } from '../../support/world.ts';
 
@@ -89,6 +90,25 @@ describe('The overview of the Console', () => {
       .filter({ hasText: 'MessageSent' });
     await sent.getByText('30', { exact: true }).waitFor();
   }).timeout(90_000);
+
+  it('reads nothing repeatedly under impersonation, since each read is a line of the log', async () => {
+    const repeated = async (token: string): Promise<number> => {
+      const page = await site.browser.open();
+      await page.clock.install();
+      let reads = 0;
+      page.on('request', (request) => {
+        if (new URL(request.url()).pathname === '/api/v1/tenant/audit/proof') reads += 1;
+      });
+      await page.evaluate(`sessionStorage.setItem('console-return-to', '/console/overview')`);
+      await page.goto(`${site.world.server.base}/console/signed-in#${new URLSearchParams({ token })}`);
+      await page.getByText('Log signed').waitFor();
+      await page.locator('main .skeleton').first().waitFor({ state: 'detached' });
+      await page.clock.runFor(90_000);
+      return reads;
+    };
+    expect(await repeated(tenant.admin.token)).to.be.greaterThan(1);
+    expect(await repeated((await impersonate(site.world, tenant.id)).token)).to.equal(1);
+  }).timeout(60_000);
 
   it('renders at most four times a second, however many events come', async () => {
     const page = await site.browser.openAs(tenant.admin.token, '/overview');
