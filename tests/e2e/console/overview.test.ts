@@ -110,6 +110,22 @@ describe('The overview of the Console', () => {
     expect(await repeated((await impersonate(site.world, tenant.id)).token)).to.equal(1);
   }).timeout(60_000);
 
+  it('says where it counts only a part', async () => {
+    const page = await site.browser.openAs(tenant.admin.token, '/time-travel');
+    await page.route('**/messaging/conversations?*', (route) => {
+      const json = Array.from({ length: 200 }, (_, nth) => ({ id: `c-${nth}`, unread_count: 1 }));
+      return route.fulfill({ json, headers: { link: `<${route.request().url()}&cursor=x>; rel="next"` } });
+    });
+    await page.route('**/api/v1/tenant/webhooks?*', (route) =>
+      route.fulfill({ json: Array.from({ length: 10 }, (_, nth) => ({ id: `s-${nth}`, state: 'active' })) }),
+    );
+    await page.route('**/deliveries?*', (route) => route.fulfill({ json: [{ status: 'delivered' }] }));
+    await goTo(page, '/overview');
+    await tile(page, 'Unread messages').getByText('200+', { exact: true }).waitFor();
+    await page.getByText('10 of 10+ · 10+ subscriptions').waitFor();
+    await page.context().close();
+  }).timeout(60_000);
+
   it('renders at most four times a second, however many events come', async () => {
     const page = await site.browser.openAs(tenant.admin.token, '/overview');
     await page.getByText('Nothing happened since').waitFor();

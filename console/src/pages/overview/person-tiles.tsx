@@ -3,8 +3,9 @@ import { ApiError } from '../../../../client/src/index.ts';
 import { Tile, useLive, usePages, useRead } from '../../kit/index.ts';
 
 const DAY_MS = 86_400_000;
-/** Maximum of subscriptions whose deliveries are counted. */
+/** Maximum of subscriptions whose deliveries are counted, and of deliveries of each. */
 const SUBSCRIPTIONS = 10;
+const DELIVERIES = 200;
 
 /**
  * Tiles for every person: messages, notifications, webhooks, failed postings. Envelopes refresh messages and
@@ -39,7 +40,9 @@ const Messages = () => {
   return (
     <Tile
       label="Unread messages"
-      value={unread?.toLocaleString()}
+      value={
+        unread === undefined ? undefined : `${unread.toLocaleString()}${conversations.hasNextPage ? '+' : ''}`
+      }
       error={conversations.error}
       detail={
         affected === undefined
@@ -80,14 +83,15 @@ const Webhooks = () => {
       const lists = await Promise.all(
         subscriptions.map(({ id }) =>
           client.get('/api/v1/tenant/webhooks/{id}/deliveries', {
-            params: { path: { id }, query: { limit: 200, from } },
+            params: { path: { id }, query: { limit: DELIVERIES, from } },
             signal,
           }),
         ),
       );
       const deliveries = lists.flat();
       return {
-        subscriptions: subscriptions.length,
+        subscriptions: `${subscriptions.length}${subscriptions.length < SUBSCRIPTIONS ? '' : '+'}`,
+        isAll: subscriptions.length < SUBSCRIPTIONS && lists.every(({ length }) => length < DELIVERIES),
         paused: subscriptions.filter(({ state }) => state === 'paused').length,
         ended: deliveries.filter(({ status }) => status !== 'pending').length,
         delivered: deliveries.filter(({ status }) => status === 'delivered').length,
@@ -107,7 +111,7 @@ const Webhooks = () => {
       detail={
         data === undefined
           ? undefined
-          : `${data.delivered} of ${data.ended} · ${data.subscriptions} subscriptions${data.paused > 0 ? `, ${data.paused} paused` : ''}`
+          : `${data.delivered} of ${data.ended}${data.isAll ? '' : '+'} · ${data.subscriptions} subscriptions${data.paused > 0 ? `, ${data.paused} paused` : ''}`
       }
       to="/webhooks"
     />
