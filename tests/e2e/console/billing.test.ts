@@ -1,9 +1,10 @@
 import { readFile } from 'node:fs/promises';
 import { expect } from 'chai';
 import type { Page } from 'playwright-core';
-import { partnerWith, putCard, statementsOf } from '../../support/billing.ts';
+import { z } from 'zod';
+import { give, partnerWith, putCard, RATE_CARD, statementsOf } from '../../support/billing.ts';
 import { flawsOf } from '../../support/console.ts';
-import { consoleSuite, XSS } from '../../support/console-suite.ts';
+import { consoleSuite, goTo, XSS } from '../../support/console-suite.ts';
 import { assertion, type TestPartner } from '../../support/partners.ts';
 import { newEntity, newRecord } from '../../support/records.ts';
 import { eventually } from '../../support/server.ts';
@@ -84,6 +85,24 @@ describe('The billing pages', () => {
       page.getByRole('button', { name: 'Download CSV' }).click(),
     ]);
     expect(await readFile(await file.path(), 'utf8')).to.contain('records_created');
+  }).timeout(60_000);
+
+  it('show sums in the currency of the rate card, also in a window without statements', async () => {
+    const { partner: other, tenants } = await partnerWith(site.world, 1);
+    const rates = { records_created: { wholesale: '40', retail: '125' } };
+    await other.api.request('PUT', RATE_CARD, { currency: 'USD', rates });
+    const [tenant] = tenants as [TestTenant];
+    await newRecord(tenant, await newEntity(tenant));
+    await eventually('a record is counted', async () => {
+      const [statement] = await statementsOf(other);
+      return statement?.totals.retail === 125;
+    });
+    // Without a customer, the window of the page has no statement.
+    await give(site.world, tenant.id, null);
+    const page = await site.openPartner(other.id);
+    await goTo(page, '/billing/reconciliation?from=2020-01-01&to=2020-02-01');
+    await page.getByRole('img', { name: /^Retail amounts by month.*\$1\.25/ }).waitFor();
+    await page.getByRole('link', { name: /^Invoiced, retail \$0\.00/ }).waitFor();
   }).timeout(60_000);
 
   it('change prices, show a refusal at its field, and notice a newer card', async () => {

@@ -10,9 +10,8 @@ import {
   TextField,
   Time,
   useAction,
-  useRead,
 } from '../../kit/index.ts';
-import { BillingLinks, METER_NAMES, METERS, type Meter } from './range.tsx';
+import { BillingLinks, METER_NAMES, METERS, type Meter, useRateCard } from './range.tsx';
 import '../../styles/billing.css';
 
 type RateCard = components['schemas']['RateCard'];
@@ -22,11 +21,7 @@ const INVALIDATED = [['rate-card'], ['statements'], ['reconciliation']] as const
 const PARTS = ['wholesale', 'retail', 'included'] as const;
 
 export default function Prices() {
-  const read = useRead(
-    ['rate-card'],
-    (client, signal) => client.get('/api/v1/partner-portal/billing/rate-card', { signal }),
-    { stale: Number.POSITIVE_INFINITY },
-  );
+  const read = useRateCard(Number.POSITIVE_INFINITY);
   const { data } = read;
   return (
     <Page

@@ -9,6 +9,7 @@ import {
   PageLinks,
   TimeFilter,
   useFilters,
+  useRead,
 } from '../../kit/index.ts';
 
 export type Line = components['schemas']['InvoiceLine'];
@@ -31,7 +32,14 @@ export const METER_NAMES = Object.keys(METERS).filter(isMeter);
 
 export const meterOf = (text: string): Meter | undefined => (isMeter(text) ? text : undefined);
 
-/** Half-open range of days (`to` excluded); empty strings mean the current calendar month (UTC). */
+export const useRateCard = (stale?: number) =>
+  useRead(
+    ['rate-card'],
+    (client, signal) => client.get('/api/v1/partner-portal/billing/rate-card', { signal }),
+    { stale },
+  );
+
+/** Half-open range of days or instants (`to` excluded); an empty side is that of the current calendar month (UTC). */
 export type Range = Readonly<Record<'from' | 'to', string>>;
 
 /** The range as a query string; an instant at midnight UTC is written as its day. */

@@ -8,6 +8,7 @@ import {
   given,
   moneyText,
   Page,
+  PendingCard,
   type Read,
   TableCard,
   Tabs,
@@ -27,9 +28,9 @@ import {
   rangeQuery,
   shares,
   useRange,
+  useRateCard,
   windowText,
 } from './range.tsx';
-import { useStatements } from './statements.tsx';
 import '../../styles/billing.css';
 
 type Reconciliation = components['schemas']['Reconciliation'];
@@ -49,10 +50,7 @@ export default function ReconciliationPage() {
       signal,
     }),
   );
-  // Takes the currency from the statements of the same window.
-  const statements = useStatements(range);
-  const currency = statements.data?.[0]?.currency ?? 'EUR';
-  const table = <Buckets read={read} currency={currency} range={range} scope={scope} />;
+  const card = useRateCard();
   return (
     <Page
       title="Reconciliation"
@@ -71,6 +69,29 @@ export default function ReconciliationPage() {
     >
       <BillingLinks />
       <RangeFields range={range} onChange={setRange} />
+      {card.data === undefined ? (
+        <PendingCard of={card} what="the currency" />
+      ) : (
+        <Amounts read={read} currency={card.data.currency} range={range} scope={scope} />
+      )}
+    </Page>
+  );
+}
+
+interface AmountsProps {
+  readonly read: Read<Reconciliation>;
+  /** Of the rate card: the sums leave out statements in other currencies. */
+  readonly currency: string;
+  readonly range: Range;
+  readonly scope: Scope;
+}
+
+const Amounts = (props: AmountsProps) => {
+  const { read, currency, range, scope } = props;
+  const filters = useFilters(['scope']);
+  const table = <Buckets {...props} />;
+  return (
+    <>
       {read.data === undefined ? null : <Sums of={read.data} currency={currency} range={range} />}
       <Months currency={currency} />
       <Tabs
@@ -82,9 +103,9 @@ export default function ReconciliationPage() {
           { key: 'meter', title: 'By meter', content: table },
         ]}
       />
-    </Page>
+    </>
   );
-}
+};
 
 interface SumsProps {
   readonly of: Reconciliation;
@@ -152,14 +173,7 @@ const Months = ({ currency }: { currency: string }) => {
   );
 };
 
-interface BucketsProps {
-  readonly read: Read<Reconciliation>;
-  readonly currency: string;
-  readonly range: Range;
-  readonly scope: Scope;
-}
-
-const Buckets = ({ read, currency, range, scope }: BucketsProps) => {
+const Buckets = ({ read, currency, range, scope }: AmountsProps) => {
   const most = Math.max(1, ...(read.data?.buckets ?? []).map(({ retail }) => retail));
   /** Path of the statements with the usage: of the customer, or of all customers. */
   const statementsOf = ({ kind, id }: Bucket['scope']): string =>
