@@ -153,10 +153,19 @@ describe('The billing pages', () => {
     await dialog.getByRole('button', { name: 'Cancel' }).click();
     await page.getByRole('link', { name: 'Statements' }).click();
     await page.getByRole('gridcell', { name: XSS }).getByRole('link').click();
+    const sent: unknown[] = [];
+    await page.route('**/invoices/generate', async (route) => {
+      sent.push(route.request().postDataJSON());
+      await route.continue();
+    });
     const make = async (number: string): Promise<void> => {
       await page.getByRole('button', { name: 'Make an invoice' }).click();
+      const question = await dialog.textContent();
       await dialog.getByRole('button', { name: 'Make the invoice' }).click();
       await heading(page, number);
+      // The question and the request name the same window.
+      const { from, to } = z.looseObject({ from: z.string(), to: z.string() }).parse(sent.at(-1));
+      expect(question).to.contain(`${from.slice(0, 10)} to before ${to.slice(0, 10)}`);
     };
     await make(`${customer.id}-1`);
     await page.getByText(`${XSS} records_created`).waitFor();
@@ -180,6 +189,7 @@ describe('The billing pages', () => {
     await page.getByRole('combobox', { name: 'State' }).selectOption('void');
     await page.getByRole('gridcell', { name: `${customer.id}-1` }).waitFor();
     expect(await page.getByRole('gridcell', { name: `${customer.id}-2` }).count()).to.equal(0);
+    await page.unroute('**/invoices/generate');
     expect(await flawsOf(page)).to.deep.equal([]);
   }).timeout(60_000);
 

@@ -1,5 +1,5 @@
 import { useLocation, useParams } from 'wouter';
-import { Card, ConfirmButton, Empty, given, Page, PendingCard, useAction } from '../../kit/index.ts';
+import { Card, ConfirmButton, Empty, Page, PendingCard, useAction } from '../../kit/index.ts';
 import { Lines } from './lines.tsx';
 import { RangeFields, rangeQuery, useRange, windowText } from './range.tsx';
 import { type Statement, useStatements } from './statements.tsx';
@@ -42,11 +42,11 @@ export default function CustomerStatement() {
 
 const Generate = ({ of: { customer, window } }: { of: Statement }) => {
   const [, navigate] = useLocation();
-  const [range] = useRange();
   const generate = useAction(
     (client) =>
+      // Names the window of the question, since the current month may have changed meanwhile.
       client.post('/api/v1/partner-portal/billing/invoices/generate', {
-        body: { customer_id: customer.id, ...given(range) },
+        body: { customer_id: customer.id, from: window.from, to: window.to },
       }),
     { invalidates: [['statements'], ['invoices'], ['reconciliation']] },
   );
