@@ -193,6 +193,23 @@ describe('The billing pages', () => {
     expect(await flawsOf(page)).to.deep.equal([]);
   }).timeout(60_000);
 
+  it('offer an invoice for a customer of the last month only', async () => {
+    const page = await signIn();
+    const totals = { wholesale: 0, retail: 0, margin: 0, margin_pct: null };
+    await page.route('**/billing/statements?*', async (route) => {
+      const query = new URL(route.request().url()).searchParams;
+      const [from, to] = [query.get('from') ?? '', query.get('to') ?? ''];
+      const hasLeft = { id: 'left', name: 'Has left' };
+      const window = { from: `${from}T00:00:00.000Z`, to: `${to}T00:00:00.000Z`, open: true };
+      const json = [{ customer: hasLeft, window, currency: 'EUR', rate_card_version: 1, lines: [], totals }];
+      const isLast = from !== '' && from < new Date().toISOString().slice(0, 7);
+      await route.fulfill({ json: isLast ? json : [] });
+    });
+    await goTo(page, '/billing/invoices');
+    await page.getByRole('button', { name: 'New invoice' }).click();
+    await page.getByRole('dialog').getByLabel('Customer').selectOption('left');
+  }).timeout(60_000);
+
   it('ask for a new assertion when the session has ended, and then continue', async () => {
     const page = await signIn();
     await page.route(

@@ -112,7 +112,8 @@ export default function Invoices() {
 const NewInvoice = ({ onClose }: { onClose: () => void }) => {
   const [, navigate] = useLocation();
   const last = monthBefore(1);
-  const statements = useStatements({ from: '', to: '' });
+  // Customers of this month and of the last one, which the fields propose.
+  const statements = useStatements({ from: last.from, to: monthBefore(0).to });
   const customers = [
     ...new Map(
       (statements.data ?? []).map(({ customer }) => [customer.id, `${customer.name} (${customer.id})`]),
