@@ -61,6 +61,26 @@ describe('The platform’s pages of the Console', () => {
     await page.context().close();
   }).timeout(60_000);
 
+  it('saves no former plan of a tenant whose plan was changed elsewhere', async () => {
+    const id = randomName('t');
+    expect((await site.world.platform.post('/super/tenants', { id, name: 'Grows' })).status).to.equal(201);
+    const page = await site.visitPlatform(`/platform/tenants/${id}`);
+    await page.getByRole('combobox', { name: 'Plan' }).waitFor();
+    const path = `/super/tenants/${id}`;
+    expect((await site.world.platform.patch(path, { plan: 'business' })).status).to.equal(200);
+    const save = page.getByRole('button', { name: 'Save' });
+    const name = page.getByRole('textbox', { name: 'Name', exact: true });
+    // The answer to this change shows the present tenant.
+    await page.getByRole('button', { name: 'Suspend' }).click();
+    await page.getByRole('dialog').getByRole('textbox').fill(id);
+    await page.getByRole('dialog').getByRole('button', { name: 'Suspend' }).click();
+    await page.getByText('suspended', { exact: true }).waitFor();
+    await name.fill('Has grown');
+    await save.click();
+    await page.getByText('The tenant was changed.').waitFor();
+    expect((await site.world.platform.get(path)).json).to.include({ name: 'Has grown', plan: 'business' });
+  }).timeout(60_000);
+
   it('adds a partner, says why an id is refused, and changes the partner’s name', async () => {
     const id = randomName('p');
     const page = await site.visitPlatform('/platform/partners');

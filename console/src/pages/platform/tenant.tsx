@@ -133,7 +133,8 @@ const Settings = ({ tenant }: { tenant: Tenant }) => {
         }
       >
         <TextField name="name" label="Name" required maxLength={200} defaultValue={tenant.name} />
-        <SelectField name="plan" label="Plan" options={PLANS} defaultValue={tenant.plan} />
+        {/* The key shows a plan that was changed elsewhere; the other fields follow without one. */}
+        <SelectField key={tenant.plan} name="plan" label="Plan" options={PLANS} defaultValue={tenant.plan} />
         <CheckField
           name="ledger"
           label="Ledger"
