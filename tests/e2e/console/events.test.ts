@@ -145,4 +145,38 @@ describe('The pages on the log', () => {
     ]);
     expect(download.suggestedFilename()).to.equal('proof.ndjson');
   }).timeout(60_000);
+
+  it('say of a stream that further events could not be read, and read them again', async () => {
+    const stream = `${tenant.id}.record-long`;
+    const page = await site.browser.openAs(tenant.admin.token, '/time-travel');
+    let fails = true;
+    await page.route('**/api/v1/tenant/audit/events?*', async (route) => {
+      const url = new URL(route.request().url());
+      const from = Number(url.searchParams.get('after') ?? '-1') + 1;
+      if (from > 0 && fails)
+        return route.fulfill({ status: 500, json: { error: 'internal_error', message: 'It failed.' } });
+      const json = Array.from({ length: from === 0 ? 100 : 50 }, (_, nth) => ({
+        position: `${from + nth}`,
+        stream,
+        revision: from + nth,
+        id: `event-${from + nth}`,
+        type: 'RecordUpdated',
+        data: {},
+        metadata: { occurred_at: '2026-11-24T08:00:00.000Z' },
+        sealed: { data: '{}', metadata: '{}' },
+      }));
+      url.searchParams.set('after', '99');
+      const headers = { link: `<${url.pathname}${url.search}>; rel="next"` };
+      return route.fulfill({ json, ...(from === 0 ? { headers } : {}) });
+    });
+    await page.route('**/state?*', (route) => route.fulfill({ json: { state: {} } }));
+    site.browser.expect(/status of 500/);
+    await goTo(page, `/events/streams/${encodeURIComponent(stream)}`);
+    const problem = page.getByRole('alert').filter({ hasText: 'It failed.' });
+    await problem.waitFor();
+    await page.getByRole('heading', { level: 2, name: '100+ events' }).waitFor();
+    fails = false;
+    await problem.getByRole('button', { name: 'Try again' }).click();
+    await page.getByRole('heading', { level: 2, name: '150 events' }).waitFor();
+  }).timeout(60_000);
 });

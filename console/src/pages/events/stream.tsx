@@ -6,6 +6,7 @@ import {
   Card,
   Copy,
   Empty,
+  Failed,
   IconButton,
   localText,
   Page,
@@ -75,11 +76,14 @@ export default function Stream() {
           </Empty>
         </Card>
       ) : (
-        <Timeline
-          stream={stream}
-          events={events}
-          more={rows.hasNextPage ? () => void rows.fetchNextPage() : undefined}
-        />
+        <>
+          <Failed of={rows} />
+          <Timeline
+            stream={stream}
+            events={events}
+            more={rows.hasNextPage ? () => void rows.fetchNextPage() : undefined}
+          />
+        </>
       )}
     </Page>
   );
