@@ -68,4 +68,27 @@ describe('The page of forms', () => {
     await dialog.getByRole('button', { name: 'Delete form' }).click();
     await page.getByText('No form yet').waitFor();
   }).timeout(60_000);
+
+  it('keeps the order of the questions when the title is changed', async () => {
+    const fields = ['first', 'second', 'third'].map((key) => ({ key, label: key, type: 'text' }));
+    const { api } = tenant.admin;
+    expect((await api.post(ENTITIES, { name: 'survey', label: 'Survey', fields })).status).to.equal(201);
+    const asked = [
+      { field_key: 'third', required: true, label: 'Why?' },
+      { field_key: 'first', required: false },
+    ];
+    const body = { slug: 'survey', title: 'Survey', entity_name: 'survey', fields: asked };
+    const { id } = (await api.post('/api/v1/tenant/forms', body)).as(z.looseObject({ id: z.string() }), 201);
+    const page = await site.browser.openAs(tenant.admin.token, '/forms');
+    await page.getByRole('button', { name: 'Actions for Survey' }).click();
+    await page.getByRole('menuitem', { name: 'Change' }).click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByLabel('Title').fill('Questions');
+    await dialog.getByLabel('second is').selectOption('optional');
+    await dialog.getByRole('button', { name: 'Save' }).click();
+    await page.getByText('The form was changed.').waitFor();
+    const { json } = await api.get(`/api/v1/tenant/forms/${id}`);
+    const shown = z.looseObject({ fields: z.array(z.looseObject({ field_key: z.string() })) }).parse(json);
+    expect(shown.fields.map(({ field_key }) => field_key)).to.deep.equal(['third', 'first', 'second']);
+  }).timeout(60_000);
 });

@@ -16,13 +16,16 @@ const STATES = [
 
 const askable = (entity: Entity) => entity.fields.filter(({ type }) => ASKED.has(type));
 
-const fieldsOf = (entity: Entity, values: FormValues) =>
-  askable(entity).flatMap(({ key }) => {
+/** The fields to ask for: those of the present form in its order, then new ones in the order of the entity. */
+const fieldsOf = (entity: Entity, form: FormView | undefined, values: FormValues) => {
+  const order = form?.entity_name === entity.name ? form.fields.map(({ field_key }) => field_key) : [];
+  return [...new Set([...order, ...askable(entity).map(({ key }) => key)])].flatMap((key) => {
     const state = values.text(`ask.${key}`);
     const label = values.optional(`label.${key}`);
     if (state === '') return [];
     return [{ field_key: key, required: state === 'required', ...(label === undefined ? {} : { label }) }];
   });
+};
 
 interface FormDialogProps {
   /** Undefined for a new form. */
@@ -30,7 +33,7 @@ interface FormDialogProps {
   readonly onClose: () => void;
 }
 
-/** Chooses which fields of an entity a public form asks for, in the order of the entity. */
+/** Chooses which fields of an entity a public form asks for. */
 export const FormDialog = ({ form, onClose }: FormDialogProps) => {
   const entities = useEntities();
   const [name, setName] = useState(form?.entity_name ?? '');
@@ -58,7 +61,7 @@ export const FormDialog = ({ form, onClose }: FormDialogProps) => {
           slug: values.text('slug'),
           title: values.text('title'),
           entity_name: entity.name,
-          fields: fieldsOf(entity, values),
+          fields: fieldsOf(entity, form, values),
         });
       }}
     >
