@@ -54,6 +54,18 @@ describe('The completion of filters', () => {
     expect(offered('urgent == ^')).to.include('true');
   });
 
+  it('offers the day of the reader, not that of UTC', () => {
+    const zone = process.env.TZ;
+    process.env.TZ = 'Pacific/Auckland';
+    try {
+      const { suggestions } = completeFilter('due > ', 6, NAMES, NOW) ?? { suggestions: [] };
+      expect(suggestions.map(({ label }) => label)).to.include('"2026-11-25"');
+    } finally {
+      if (zone === undefined) delete process.env.TZ;
+      else process.env.TZ = zone;
+    }
+  });
+
   it('offers nothing in a text, in the object form, or after an invalid expression', () => {
     for (const text of ['name == "a^', '{"name": ^', 'worth > #^', 'unknown ^']) {
       expect(offered(text), text).to.deep.equal([]);

@@ -98,7 +98,8 @@ const valuesOf = ({ type, values }: FilterName, now: Date): readonly Offer[] => 
     label: quoted(value),
     ...(label === value ? {} : { detail: label }),
   }));
-  const today = now.toISOString().slice(0, 10);
+  // In the reader's time zone; this locale writes days as the API does.
+  const today = now.toLocaleDateString('sv-SE');
   switch (type) {
     case 'boolean':
       return [{ text: 'true ', label: 'true' }, { text: 'false ', label: 'false' }, none];
