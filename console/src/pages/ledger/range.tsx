@@ -23,7 +23,7 @@ export interface Days {
   readonly to?: string | null;
 }
 
-/** Path of the journal entries that make up a figure: of one account, or of all accounts (undefined). */
+/** Path of the journal entries of the days of a figure, drafts included: of one account, or of all (undefined). */
 export const entriesPath = (account: string | undefined, { from, to }: Days): string => {
   const query = given({ account: account ?? '', from: from ?? '', to: to ?? '' });
   return `/ledger/entries?${new URLSearchParams(query)}`;

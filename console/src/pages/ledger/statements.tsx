@@ -4,7 +4,7 @@ import { type ReportQuery, reportPath } from './range.tsx';
 import { Balanced, NoEntries, Statement, type Sum } from './report-tables.tsx';
 
 const MONTHS = 12;
-/** A day before every entry, since the earnings of a balance sheet are those of all years. */
+/** The first day that an entry can have, since the earnings of a balance sheet are those of all years. */
 const FIRST_DAY = '0001-01-01';
 const isoDay = (date: Date): string => date.toISOString().slice(0, 10);
 
