@@ -9,8 +9,10 @@ import {
   useState,
 } from 'react';
 import { ApiError } from '../../../client/src/index.ts';
+import { SignedOut } from '../session/store.ts';
 import { Button, type ButtonProps } from './button.tsx';
-import { issuesOf, Problem } from './problem.tsx';
+import { issuesOf, Problem, problemText } from './problem.tsx';
+import { toast } from './toasts.tsx';
 
 /** The values of a form by the names of its fields. */
 export class FormValues {
@@ -90,6 +92,8 @@ export const Form = (props: FormProps) => {
     } catch (reason) {
       setError(reason);
       focusFirst(form.current, issuesOf(reason));
+      // The dialogue of the form was closed meanwhile.
+      if (form.current === null && !(reason instanceof SignedOut)) toast(problemText(reason), 'danger');
     } finally {
       setRunning(false);
     }

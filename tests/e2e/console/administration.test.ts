@@ -44,6 +44,27 @@ describe('Administration in the Console', () => {
     await page.getByText('The person was erased.').waitFor();
   }).timeout(60_000);
 
+  it('tells of a failure also when its dialogue was closed meanwhile', async () => {
+    const page = await site.browser.openAs(tenant.admin.token, '/users');
+    site.browser.expect(/status of 500/);
+    const waits = Promise.withResolvers<void>();
+    const broken = { error: 'internal_error', message: 'Something failed.', request_id: 'r-1' };
+    await page.getByRole('button', { name: 'Add a person' }).click();
+    await page.getByLabel('Name').fill('Late');
+    await page.getByLabel('E-mail').fill('late@late.example');
+    await page.route('**/api/v1/tenant/users', async (route) => {
+      await waits.promise;
+      await route.fulfill({ status: 500, json: broken });
+    });
+    await page.getByRole('button', { name: 'Add', exact: true }).click();
+    await page.getByText('Working…').waitFor();
+    await page.getByRole('button', { name: 'Cancel' }).click();
+    await page.getByRole('dialog').waitFor({ state: 'detached' });
+    waits.resolve();
+    await page.getByRole('list', { name: 'Messages' }).getByText('Something failed.').waitFor();
+    await page.context().close();
+  }).timeout(60_000);
+
   it('makes an API token, shows its secret once, and revokes it', async () => {
     const page = await site.visit(tenant.admin.token, '/api-tokens');
     await page.getByText('No tokens yet').waitFor();
