@@ -76,8 +76,10 @@ describe('The platform’s pages of the Console', () => {
     await page.getByRole('dialog').getByRole('button', { name: 'Suspend' }).click();
     await page.getByText('suspended', { exact: true }).waitFor();
     await name.fill('Has grown');
-    await save.click();
-    await page.getByText('The tenant was changed.').waitFor();
+    await Promise.all([
+      page.waitForResponse((answer) => answer.request().method() === 'PATCH'),
+      save.click(),
+    ]);
     expect((await site.world.platform.get(path)).json).to.include({ name: 'Has grown', plan: 'business' });
   }).timeout(60_000);
 
