@@ -152,4 +152,29 @@ describe('The forms of records and entities', () => {
     await worker.locator(`option[value="${cleo.id}"]`).waitFor({ state: 'attached' });
     expect(await worker.inputValue()).to.equal(ada.id);
   }).timeout(60_000);
+
+  it('remove no field of an entity that another person has added meanwhile', async () => {
+    const field = (key: string) => ({ key, label: key, type: 'text' });
+    await define('route', [field('from')]);
+    await make('route', { from: 'Lyon' });
+    const page = await site.visit(tenant.admin.token, '/records/route');
+    await press(page, 'Fields');
+    const dialog = page.getByRole('dialog');
+    const label = dialog.getByLabel('Label', { exact: true });
+    await label.fill('Routes');
+    const path = `${ENTITIES}/route`;
+    const change = { fields: [field('from'), field('to')] };
+    expect((await tenant.admin.api.patch(path, change)).status).to.equal(200);
+    await press(page, 'Save');
+    await dialog.getByRole('alert').getByText('Another person has changed the entity.').waitFor();
+    await dialog.getByRole('button', { name: 'Cancel' }).click();
+    await page.getByRole('columnheader', { name: 'to', exact: true }).waitFor();
+    await press(page, 'Fields');
+    await label.fill('Routes');
+    await press(page, 'Save');
+    await page.getByRole('heading', { level: 1, name: 'Routes' }).waitFor();
+    const { json } = await tenant.admin.api.get(path);
+    const { fields } = z.looseObject({ fields: z.array(z.looseObject({ key: z.string() })) }).parse(json);
+    expect(fields.map(({ key }) => key)).to.deep.equal(['from', 'to']);
+  }).timeout(60_000);
 });

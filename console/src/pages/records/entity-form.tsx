@@ -1,3 +1,4 @@
+import { useQueryClient } from '@tanstack/react-query';
 import { Plus } from 'lucide-react';
 import { useState } from 'react';
 import { useLocation } from 'wouter';
@@ -78,6 +79,7 @@ export const EntityDialog = ({ entity: given, onClose }: EntityDialogProps) => {
   // The entity as it was when the form was opened.
   const [entity] = useState(given);
   const [, navigate] = useLocation();
+  const queries = useQueryClient();
   const present = entity?.fields ?? [];
   const [added, setAdded] = useState<readonly number[]>(entity === undefined ? [0] : []);
   const workflows = useRead(['workflows', 'all'], (client) =>
@@ -85,10 +87,17 @@ export const EntityDialog = ({ entity: given, onClose }: EntityDialogProps) => {
   );
   const published = workflows.data?.filter(({ version }) => version > 0) ?? [];
   const save = useAction(
-    (client, { name, ...body }: components['schemas']['DefineEntityBody']) =>
-      entity === undefined
-        ? client.post('/api/v1/tenant/entities', { body: { name, ...body } })
-        : client.patch('/api/v1/tenant/entities/{name}', { params: { path: { name: entity.name } }, body }),
+    async (client, { name, ...body }: components['schemas']['DefineEntityBody']) => {
+      if (entity === undefined) return client.post('/api/v1/tenant/entities', { body: { name, ...body } });
+      const params = { path: { name: entity.name } };
+      const { updated_at } = await client.get('/api/v1/tenant/entities/{name}', { params });
+      // The body has all fields, so it would remove a field that another person has added.
+      if (updated_at !== entity.updated_at) {
+        void queries.invalidateQueries({ queryKey: ['entities'] });
+        throw new Error('Another person has changed the entity. Open the form again to see the change.');
+      }
+      return client.patch('/api/v1/tenant/entities/{name}', { params, body });
+    },
     {
       invalidates: [['entities'], ['records']],
       done: ({ label }) => `${label} was ${entity === undefined ? 'defined' : 'changed'}.`,
