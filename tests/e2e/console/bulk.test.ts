@@ -6,8 +6,8 @@ import { flawsOf } from '../../support/console.ts';
 import { consoleSuite, XSS } from '../../support/console-suite.ts';
 import { now, tenantToken } from '../../support/tokens.ts';
 import type { Member, TestTenant } from '../../support/world.ts';
+import { defineEntity, ENTITIES } from '../workflow/support.ts';
 
-const ENTITIES = '/api/v1/tenant/entities';
 const withId = z.looseObject({ id: z.string() });
 
 const FIELDS = [
@@ -153,6 +153,19 @@ describe('The bulk pages', () => {
     const text = await readFile(await file.path(), 'utf8');
     expect(text.split('\r\n')[0]).to.equal('record_id,current_state,code,message');
     expect(text).to.contain(unknown).and.contain('guard_failed');
+  }).timeout(60_000);
+
+  it('name all transitions of an event', async () => {
+    const states = ['a', 'b', 'c'].map((key) => ({ key, label: key }));
+    const transitions = [
+      { event_name: 'go', from: 'a', to: 'b' },
+      { event_name: 'go', from: 'b', to: 'c' },
+    ];
+    await defineEntity(tenant, 'walk', { definition: { initial: 'a', states, transitions } });
+    const page = await site.browser.openAs(admin.token, '/bulk/new?entity=walk');
+    await page.getByLabel('Move by a transition').check();
+    const text = 'go (from a to b; from b to c)';
+    await page.getByRole('option', { name: text }).waitFor({ state: 'attached' });
   }).timeout(60_000);
 
   it('delete only after the entity’s name was typed, and cancel', async () => {

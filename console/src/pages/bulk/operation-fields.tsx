@@ -86,16 +86,16 @@ export const Transition = ({ entity: { label, workflow } }: { entity: Entity }) 
     return <p className="muted">{label} has no workflow, so there are no transitions.</p>;
   if (read.error !== null) return <Failed of={read} />;
   const { transitions = [] } = read.data?.published ?? read.data ?? {};
-  const events = [...new Map(transitions.map((each) => [each.event_name, each])).values()];
+  const events = [...Map.groupBy(transitions, ({ event_name }) => event_name)];
   return (
     <SelectField
       name="op_params.event_name"
       label="Transition"
       hint="Records in another state, or that a guard refuses, are shown in the preview."
       required
-      options={events.map(({ event_name, from, to }) => [
-        event_name,
-        `${event_name} (from ${typeof from === 'string' ? from : from.join(', ')} to ${to})`,
+      options={events.map(([event, all]) => [
+        event,
+        `${event} (${all.map(({ from, to }) => `from ${[from].flat().join(', ')} to ${to}`).join('; ')})`,
       ])}
     />
   );
