@@ -12,6 +12,7 @@ import {
   useAction,
   useNames,
   useRead,
+  useTenant,
 } from '../../kit/index.ts';
 import { useEntity } from '../records/schema.ts';
 import { Errors } from './errors.tsx';
@@ -30,6 +31,9 @@ import '../../styles/bulk.css';
 
 const CRUMBS = [['/bulk', 'Bulk operations']] as const;
 
+/** Added under impersonation, where reads are not repeated. */
+const ONCE = ' Open the page again to see its progress.';
+
 /** A session: its preview, then the progress of the commit, then the result. */
 export default function SessionPage() {
   const { id = '' } = useParams();
@@ -41,11 +45,12 @@ export default function SessionPage() {
   );
   const { data } = read;
   const nameOf = useNames();
+  const isImpersonated = useTenant()?.impersonatedBy !== undefined;
   if (data === undefined) return pendingPage('Bulk operation', CRUMBS, { of: read, what: 'the session' });
   return (
     <Page
       title={titleOf(data)}
-      about={storyOf(data)}
+      about={`${storyOf(data)}${isImpersonated && data.status === 'committing' ? ONCE : ''}`}
       crumbs={CRUMBS}
       actions={data.status === 'previewed' ? <Decide session={data} /> : undefined}
     >
