@@ -5,7 +5,7 @@ import { MEMORY } from '../../../application/ports/memory.ts';
 import { lastChangeOf } from '../../../projections/ledger/ledger.ts';
 import { type Balances, presentBalances, type Range } from '../../../projections/ledger/ledger-reports.ts';
 
-/** A report with more accounts than this is read in one tick and printed in another. */
+/** A report with more accounts than this is printed in a tick of its own. */
 const LARGE_CHART = 500;
 
 /** A report's bytes, and the state of the ledger that they show. */
