@@ -10,6 +10,9 @@ import { ERASED, type KeyRing } from '../core/privacy/key-ring.ts';
 import { WithDeps } from '../core/with-deps.ts';
 import { StoreUnavailable } from '../ports/event-store.ts';
 
+/** Users that are read from the store again for one request: as many as a conversation has people. */
+const MOST_FRESH = 50;
+
 /**
  * Looks up users and tenants in their folded streams, not in a read model: a change takes effect at once, and on other
  * nodes when the live feed delivers it.
@@ -59,11 +62,14 @@ export class Directory extends WithDeps<{ readonly streams: Streams; readonly ke
     return found;
   }
 
-  /** Like {@link users}, but reads the store before a user counts as unknown or deactivated. */
+  /**
+   * Like {@link users}, but reads the store before a user counts as unknown or deactivated; for the first
+   * `MOST_FRESH` of these only, since a text can mention a thousand ids.
+   */
   async freshUsers(tenantId: string, userIds: readonly string[]): Promise<Map<string, RegisteredUser>> {
     const found = await this.users(tenantId, userIds);
-    for (const id of new Set(userIds)) {
-      if (found.get(id)?.status === 'active') continue;
+    const missing = [...new Set(userIds)].filter((id) => found.get(id)?.status !== 'active');
+    for (const id of missing.slice(0, MOST_FRESH)) {
       const user = await this.freshUser(tenantId, id);
       if (user !== undefined) found.set(id, user);
     }

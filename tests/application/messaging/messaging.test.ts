@@ -83,6 +83,21 @@ describe('messaging', () => {
     expect(conversation.participants).to.deep.equal(['ann', 'bob']);
   });
 
+  it('reads at most fifty people again for a message that mentions hundreds of unknown ones', async () => {
+    const { stores, messaging, context } = await village();
+    const { conversation } = await messaging.start('acme', 'ann', ['bob'], context());
+    const body = Array.from({ length: 300 }, (_, n) => `@[X](user:x${n})`).join(' ');
+    await messaging.send('acme', conversation.id, 'ann', body, context());
+    const { readStream } = stores.events;
+    let reads = 0;
+    stores.events.readStream = (...args) => {
+      reads += 1;
+      return readStream.apply(stores.events, args);
+    };
+    await messaging.send('acme', conversation.id, 'ann', body, context());
+    expect(reads).to.be.within(1, 60);
+  });
+
   it('does not find messages of another conversation', async () => {
     const { messaging, context } = await village();
     const one = (await messaging.start('acme', 'ann', ['bob'], context())).conversation.id;
